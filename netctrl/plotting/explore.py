@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import TwoSlopeNorm
 from matplotlib.image import imsave
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.loops import box_loops, judged_box
@@ -144,7 +144,7 @@ class View:
         start, inputs = self.start, at.inputs
         subject: Any = subject_of(at.law.name, at.law.parameters)
         ends = [(each / _AROUND, each * _AROUND) for each in (start.flows, start.rtt_s)]
-        box = judged_box(subject, **(_where(at) | {"flows": ends[0], "rtt_s": ends[1]}))
+        box = judged_box(subject, **_where(at, flows=ends[0], rtt_s=ends[1]))
         over = margin_map(subject, box.inputs, _SIDE, around=1.0)
         figures = figures_map(subject, box.inputs, over, apart=_APART)
         late = np.full(over.gain_margin_db.shape, np.nan) if figures is None else 1e3 * figures[2]
@@ -169,9 +169,9 @@ class View:
         self._still = self._pixels.copy_from_bbox(self._figure.bbox)
 
 
-def _where(at: QueueCertificate) -> dict[str, Any]:
-    """Arguments of a box."""
-    return {name: getattr(at.inputs, name) for name in at.inputs.__struct_fields__}
+def _where(at: QueueCertificate, **other: Any) -> dict[str, Any]:
+    """Arguments of a box, some of them others."""
+    return asdict(at.inputs) | other
 
 
 def _measured(delay: np.ndarray, used: float) -> str:
