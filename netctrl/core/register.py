@@ -381,11 +381,7 @@ FIGURES = Registry(
 )
 """Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""
 
-EXPLORERS = Registry(
-    "record",
-    "netctrl.explorers",
-    {"QueueCertificate": "netctrl.plotting.explore:explorer", "QueueDesign": "netctrl.plotting.explore:queue_explorer"},
-)
+EXPLORERS = Registry("record", "netctrl.explorers", {"Explored": "netctrl.plotting.explore:explorer"})
 """Name of a record's class -> `explorer(record)`, a widget of Jupyter."""
 
 REPORTS = Registry(

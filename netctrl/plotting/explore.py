@@ -182,8 +182,8 @@ def _measured(delay: np.ndarray, used: float) -> str:
     return f"packets, second half: {half}"
 
 
-def explorer(found: QueueCertificate) -> Any:
-    """Sliders and frames of a certificate's law as a widget of Jupyter.
+def explorer(found: QueueCertificate | QueueDesign) -> Any:
+    """Sliders and frames of the law of a certificate or a design as a widget of Jupyter.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def explorer(found: QueueCertificate) -> Any:
     """
     with optional_import():
         ipywidgets: Any = import_module("ipywidgets")
-    view = View(found)
+    view = View(certificate_of(found) if isinstance(found, QueueDesign) else found)
     names = {"flows": "flows", "rtt_s": "RTT [ms]", "capacity_bit_per_s": "rate [Mbit/s]", "target_s": "target [ms]"}
     units = {"flows": 1.0, "rtt_s": 1e-3, "capacity_bit_per_s": 1e6, "target_s": 1e-3}
     sliders = {
@@ -220,8 +220,3 @@ def explorer(found: QueueCertificate) -> Any:
         each.observe(show, "value")
     show()
     return ipywidgets.VBox([ipywidgets.HBox(list(sliders.values())), said, picture])
-
-
-def queue_explorer(design: QueueDesign) -> Any:
-    """The same of a queue's design."""
-    return explorer(certificate_of(design))
