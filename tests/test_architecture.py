@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "checks": (*LAWS, *TECHNIQUES, "scenario", "certificates", "design", "sim", "engines"),
     "engines": (*LAWS, "scenario", "certificates", "design", "kernel", "linux", *ENGINES),
     "evaluation": (*LAWS, "scenario", "design", "engines"),
-    "plotting": (*LAWS, "scenario", "plants", "frequency", "certificates", "design", "sim", *SHOWN),
+    "plotting": (*LAWS, "scenario", "plants", "frequency", "certificates", "checks", "design", "sim", *SHOWN),
 }
 # The command line: whatever it needs. Nothing imports it but the entry point `python -m netctrl`.
 CLI = "cli"

@@ -19,15 +19,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import erfc, exp, inf, pi, sqrt
-from typing import NamedTuple
+from math import erfc, inf, pi, prod, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import asdict
 
-from netctrl.certificates.box import Box, worst_of
-from netctrl.certificates.loops import Mixture
+from netctrl.certificates.box import Box, box_of, worst_of
+from netctrl.certificates.loops import Mixture, box_loops
 from netctrl.certificates.point_records import BeyondLoop, PredictedFigures, most_p99_s
-from netctrl.certificates.search import box_points
+from netctrl.certificates.record import CertifyInputs
+from netctrl.certificates.search import MarginMap, box_points
 from netctrl.certificates.subject import Subject
 from netctrl.frequency.margin_grid import gain_factors
 from netctrl.plants.queues.queue_laws import SampledPi
@@ -38,94 +40,127 @@ _ANGLES, _LOWEST = 160, 0.01
 """Frequencies, from this over the sum of the loop's lags on."""
 _NINETY_NINE = 2.3263478740408408
 """Quantile of a normal variable."""
+_NEWTON = 60
+"""Steps, at most."""
 MOST_SPREAD, LEAST_DISTANCE, MOST_MOVED, LEAST_WINDOW = 0.7, 0.2, 1.0, 5.0
 """Where figures hold: σ over the standing delay, |1 + L|, deviation of the law's output over it, window [packet]."""
+_LIMITS = (
+    (LEAST_WINDOW, -1, "windows of {:.3g} packets wait for time-outs"),
+    (MOST_SPREAD, 1, "marks move the queue by {:.2g} of its own delay"),
+    (LEAST_DISTANCE, -1, "the loop is near its limit, |1 + L| = {:.2g}"),
+    (MOST_MOVED, 1, "marks move the law's output by {:.2g} of it"),
+    (0.0, 0, "marks carry the law's output to {:.3g}"),
+)
+"""Where figures end, the power with which what they rest on is over that, and why; 0: the law's greatest output."""
 
 
 class PointFigures(NamedTuple):
-    """Figures of a loop at one point."""
+    """Figures of a loop at k points, (k,) each."""
 
-    mean_s: float
-    std_s: float
-    p99_s: float
-    utilization: float
-    why_not: str
-    """Why they don't hold there; empty: they do."""
+    mean_s: np.ndarray
+    std_s: np.ndarray
+    p99_s: np.ndarray
+    utilization: np.ndarray
+    beyond: np.ndarray
+    """What the figures rest on over where it ends, (5, k): above 1 they don't hold, in the order of `_LIMITS`."""
+
+    def why_not(self, k: int, greatest: float) -> str:
+        """Why those of a point don't hold; empty: they do."""
+        for over, (most, power, why) in zip(self.beyond[:, k], _LIMITS, strict=True):
+            if over > 1.0:
+                return why.format((most or greatest) * over**power)
+        return ""
 
 
 def point_figures(
-    loop: QueueLoop, flows: float, rtt: float, *, drops: bool = False, greatest: float = inf
+    loop: QueueLoop,
+    flows: np.ndarray,
+    rtt: np.ndarray,
+    number: np.ndarray | None = None,
+    *,
+    drops: bool = False,
+    greatest: float = inf,
+    coarse: bool = False,
 ) -> PointFigures:
-    """Figures of a stable loop at one point.
+    """Figures of a stable loop at points.
 
     Parameters
     ----------
     loop : QueueLoop
-        With the link's rate, so that `flows` are those that share it.
-    flows, rtt : float
-        N and tau [s].
+    flows, rtt : ndarray
+        N and tau [s], (k,).
+    number : ndarray, optional
+        Flows that share the link there, at the rate that gives each what it has of the loop's, (k,); `flows` by
+        default.
     drops : bool
         Whether packets are dropped and not marked.
     greatest : float
         Output beyond which the law acts differently, as where RED drops every packet.
+    coarse : bool
+        Whether the response is good to some 1e-5 only.
     """
-    law, epoch = loop.law, loop.epoch
-    lags, _ = loop.slowest(np.array([flows]), np.array([rtt]))
-    omega = np.geomspace(_LOWEST / float(lags[0]), pi / epoch, _ANGLES)
-    away = np.abs(1.0 + loop.at(omega * epoch, flows, rtt))
-    density = delay_density(loop, omega, flows, rtt, drops=drops) / away**2
-    x = float(loop.output(flows, rtt))
-    standing, deviation = float(loop.standing(x)), _root(density, omega)
+    law, epoch, x = loop.law, loop.epoch, loop.output(flows, rtt)
+    lags, _ = loop.slowest(flows, rtt)
+    share = np.linspace(0.0, 1.0, _ANGLES)
+    omega = (_LOWEST / lags[:, None]) ** (1.0 - share) * (pi / epoch) ** share
+    at = flows[:, None], rtt[:, None]
+    away = np.abs(1.0 + loop.at(omega * epoch, *at, coarse=coarse))
+    rate = loop.rate * (1.0 if number is None else number / flows)
+    density = delay_density(loop, omega, *at, drops=drops, rate=np.reshape(rate, (-1, 1))) / away**2
+    standing, deviation = np.broadcast_to(loop.standing(x), x.shape), _root(density, omega)
     if isinstance(law, SampledPi):
         moved = -np.expm1(-1j * omega * epoch)
-        steers = np.abs(law.integral / moved + law.proportional) / law.computed(x)
+        steers = np.abs(law.integral / moved + law.proportional) / law.computed(x)[:, None]
         mean = clipped_to(standing, deviation)
     else:
-        steers = law.rise(x) / np.abs(1.0 + 1j * omega / law.corner) / x
+        steers = (law.rise(x) / x)[:, None] / np.abs(1.0 + 1j * omega / law.corner)
         mean = standing
     above, square, below = clipped(mean, deviation)
     steered = _root(density * steers**2, omega)
     path = rtt * sum(k.share * k.stretch for k in loop.classes)
-    window = float(loop.windows(flows, rtt).min())
-    limits = (
-        (window < LEAST_WINDOW, f"windows of {window:.3g} packets wait for time-outs"),
-        (deviation > MOST_SPREAD * standing, f"marks move the queue by {deviation / standing:.2g} of its own delay"),
-        (away.min() < LEAST_DISTANCE, f"the loop is near its limit, |1 + L| = {away.min():.2g}"),
-        (steered > MOST_MOVED, f"marks move the law's output by {steered:.2g} of it"),
-        (
-            law.computed(x) * (1.0 + _NINETY_NINE * steered) > greatest,
-            f"marks carry the law's output to {greatest:.3g}",
-        ),
+    carried = law.computed(x) * (1.0 + _NINETY_NINE * steered)
+    beyond = (
+        LEAST_WINDOW / loop.windows_of(x, rtt).min(axis=0),
+        deviation / standing / MOST_SPREAD,
+        LEAST_DISTANCE / away.min(axis=1),
+        steered / MOST_MOVED,
+        carried / greatest,
     )
     return PointFigures(
         mean_s=above,
-        std_s=sqrt(max(square - above**2, 0.0)),
-        p99_s=max(mean + _NINETY_NINE * deviation, 0.0),
+        std_s=np.sqrt(np.maximum(square - above**2, 0.0)),
+        p99_s=np.maximum(mean + _NINETY_NINE * deviation, 0.0),
         utilization=1.0 - (below - clipped(mean + path, deviation)[2]) / path,
-        why_not=next((why for beyond, why in limits if beyond), ""),
+        beyond=np.stack(beyond),
     )
 
 
-def _root(density: np.ndarray, omega: np.ndarray) -> float:
-    """Deviation of what has this two-sided density."""
-    return sqrt(float(np.trapezoid(density, omega)) / pi)
+def _root(density: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Deviations of what has these two-sided densities, (k,)."""
+    return np.sqrt(np.trapezoid(density, omega) / pi)
 
 
-def clipped(mean: float, deviation: float) -> tuple[float, float, float]:
+_tail = np.vectorize(erfc, otypes=[float])
+
+
+def clipped(mean: Any, deviation: Any) -> tuple[Any, Any, Any]:
     """E[max(0, X)], E[max(0, X)²] and E[max(0, −X)] of a normal X."""
     z = mean / deviation
-    under, bell = 0.5 * erfc(z / sqrt(2.0)), exp(-0.5 * z * z) / sqrt(2.0 * pi)
-    above = mean * (1.0 - under) + deviation * bell
-    return above, (mean**2 + deviation**2) * (1.0 - under) + mean * deviation * bell, above - mean
+    over, bell = 0.5 * _tail(-z / sqrt(2.0)), np.exp(-0.5 * z * z) / sqrt(2.0 * pi)
+    above = mean * over + deviation * bell
+    return above, (mean**2 + deviation**2) * over + mean * deviation * bell, above - mean
 
 
-def clipped_to(target: float, deviation: float) -> float:
-    """Mean of the normal variable whose clipped one has the mean `target`: it rises with it, by bisection."""
-    low, high = -40.0 * deviation, target
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if clipped(middle, deviation)[0] < target else (low, middle)
-    return 0.5 * (low + high)
+def clipped_to(target: Any, deviation: Any) -> Any:
+    """Mean of the normal variable whose clipped one has the mean `target`: Newton's method, which falls to it since the
+    clipped mean is convex and rises by at most as much."""
+    mean = target
+    for _ in range(_NEWTON):
+        move = (clipped(mean, deviation)[0] - target) / (0.5 * _tail(-mean / deviation / sqrt(2.0)))
+        mean = mean - move
+        if np.all(np.abs(move) <= 1e-12 * deviation):
+            break
+    return mean
 
 
 class Predicted(NamedTuple):
@@ -154,28 +189,29 @@ def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, subject: Sub
         points = box_points(loop, box)
         if not points:
             continue
-        for (flows, rtt), factor in zip(points, gain_factors(loop, *np.transpose(points)).tolist(), strict=True):
-            number = 1.0 if subject.per_flow else max(inputs.flows[0], flows * low / high)
-            here = replace(loop, rate=loop.rate * number / flows)
-            at = point_figures(here, number, rtt, drops=subject.drops, greatest=subject.greatest)
-            why = at.why_not if factor > 1.0 else "the loop is unstable"
-            most = most_p99_s(inputs.p99_s, float(here.standing(here.output(number, rtt))))
-            where = BeyondLoop(
-                sender=mixture.text, flows=number, capacity_bit_per_s=high * number / flows, rtt_s=rtt, why=why
-            )
-            if why:
-                silent.append(((at.utilization, -at.p99_s / most, factor), where))
+        flows, rtt = np.transpose(points)
+        number = np.ones_like(flows) if subject.per_flow else np.maximum(inputs.flows[0], flows * low / high)
+        at = point_figures(loop, flows, rtt, number, drops=subject.drops, greatest=subject.greatest)
+        factors = gain_factors(loop, flows, rtt)
+        standing = np.broadcast_to(loop.standing(loop.output(flows, rtt)), flows.shape)
+        each = zip(number, high * number / flows, rtt, standing, factors, *at[:4], strict=True)
+        for k, values in enumerate(each):
+            n, rate, tau, delay, factor, mean, deviation, late, used = map(float, values)
+            most = most_p99_s(inputs.p99_s, delay)
+            if why := "the loop is unstable" if factor <= 1.0 else at.why_not(k, subject.greatest):
+                where = BeyondLoop(sender=mixture.text, flows=n, capacity_bit_per_s=rate, rtt_s=tau, why=why)
+                silent.append(((used, -late / most, factor), where))
             else:
                 found.append(
                     PredictedFigures(
-                        sender=where.sender,
-                        flows=where.flows,
-                        capacity_bit_per_s=where.capacity_bit_per_s,
-                        rtt_s=where.rtt_s,
-                        delay_mean_s=at.mean_s,
-                        delay_std_s=at.std_s,
-                        delay_p99_s=at.p99_s,
-                        utilization=at.utilization,
+                        sender=mixture.text,
+                        flows=n,
+                        capacity_bit_per_s=rate,
+                        rtt_s=tau,
+                        delay_mean_s=mean,
+                        delay_std_s=deviation,
+                        delay_p99_s=late,
+                        utilization=used,
                         most_p99_s=most,
                         least_utilization=inputs.utilization,
                     )
@@ -186,6 +222,83 @@ def predicted(loops: Sequence[tuple[Mixture, QueueLoop]], box: Box, subject: Sub
     if not found:
         return Predicted(None, ())
     return Predicted(worst_of(found), ())
+
+
+# ---------------------------------------------------------------------- maps
+
+_APART = 0.12
+"""With which deviations are within 1.1 % of those at points, and delays within .5 %."""
+
+
+def figures_map(subject: Subject, inputs: CertifyInputs, over: MarginMap, apart: float = _APART) -> np.ndarray | None:
+    """Figures at the points of a map of margins, each with the fewest flows that the box has at its rate of a flow.
+
+    Parameters
+    ----------
+    subject : Subject
+    inputs : CertifyInputs
+        Box, and senders.
+    over : MarginMap
+        Around the box.
+    apart : float
+        Logarithm of the ratio of flows, and of round-trip times, between points that are computed: cubics through the
+        four nearest lie between.
+
+    Returns
+    -------
+    ndarray or None
+        Mean, deviation and 99th percentile of the delay [s] of the sender whose last is longest, and the least
+        utilization, (4, m, n); nan where the loop doesn't say them. None: nowhere, as without flows and a rate.
+    """
+    if inputs.flows is None or inputs.capacity_bit_per_s is None or subject.jumps:
+        return None
+    box = box_of(subject, **asdict(inputs))
+    low, high = inputs.capacity_bit_per_s
+    rtt, flows = over.rtt_s, box.rate / over.rate_per_flow
+    (rows, by_rtt), (columns, by_flows) = _nodes(rtt, apart), _nodes(flows, apart)
+    found = np.full((4, len(rtt), len(flows)), [[[-inf]], [[-inf]], [[-inf]], [[inf]]])
+    silent = ~(over.gain_margin_db > 0.0)
+    loops = box_loops(subject, box, [((flows[-1], flows[0]), (rtt[0], rtt[-1]))])
+    for _, loop in loops:
+        wanted = loop.holds(loop.output(flows, rtt[:, None]))
+        near = (by_rtt.T != 0.0).astype(float) @ wanted @ (by_flows != 0.0) > 0.0
+        if not near.any():
+            continue
+        i, k = np.nonzero(near)
+        fewest = 0.0 if subject.in_bytes else inputs.flows[0]
+        number = np.ones(len(k)) if subject.per_flow else np.maximum(fewest, columns[k] * low / high)
+        at = point_figures(
+            replace(loop, within=(0.0, inf)),
+            columns[k],
+            rows[i],
+            number,
+            drops=subject.drops,
+            greatest=subject.greatest,
+            coarse=True,
+        )
+        nodes = np.zeros((9, *near.shape))
+        steep = at.std_s**-2, (at.p99_s - at.mean_s) ** -2  # which the distance from the loop's limit makes straight
+        nodes[:, i, k] = np.nan_to_num(np.stack([at.mean_s, *steep, at.utilization, *at.beyond]), posinf=0.0)
+        here = by_rtt @ nodes @ by_flows.T
+        here[1:3] = np.maximum(here[1:3], 1e-18) ** -0.5
+        here[2] += here[0]
+        silent |= wanted & (here[4:] > 1.0).any(axis=0)
+        longer = wanted & (here[2] > found[2])
+        found[:3] = np.where(longer, here[:3], found[:3])
+        found[3] = np.where(wanted, np.minimum(here[3], found[3]), found[3])
+    return np.where(silent | ~np.isfinite(found), np.nan, found)
+
+
+def _nodes(axis: np.ndarray, apart: float) -> tuple[np.ndarray, np.ndarray]:
+    """Points in equal ratios from one end of an axis to the other, (p,), and their weights at the axis's, (n, p)."""
+    count = max(4, 2 + int(np.ptp(np.log(axis)) / apart))
+    places = np.linspace(0.0, count - 1.0, len(axis))
+    first = np.clip(places.astype(int) - 1, 0, count - 4)
+    weights = np.zeros((len(axis), count))
+    for j in range(4):  # Lagrange's
+        others = [i for i in range(4) if i != j]
+        weights[np.arange(len(axis)), first + j] = prod((places - first - i) / (j - i) for i in others)
+    return np.geomspace(axis[0], axis[-1], count), weights
 
 
 def without_loop(boxes: Sequence[Box], reasons: Sequence[str | None]) -> tuple[BeyondLoop, ...]:

@@ -25,7 +25,7 @@ from netctrl.certificates.point_records import (
 from netctrl.core.errors import Status
 from netctrl.core.units import format_quantity
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck, check_text
-from netctrl.model.io.display import Reported, html_table
+from netctrl.model.io.display import Explored, Reported, html_table
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record
 
@@ -186,7 +186,7 @@ class GainsThatHold(Record, frozen=True):
     """No point of the box has less."""
 
 
-class QueueCertificate(FileRecord, Reported, frozen=True):
+class QueueCertificate(FileRecord, Reported, Explored, frozen=True):
     """Certificate of a queue's law by `netctrl certify`, saved as one file.
 
     Examples

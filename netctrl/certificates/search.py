@@ -316,7 +316,7 @@ class MarginMap(NamedTuple):
     """Least and greatest C/N of the box [packet/s]."""
 
 
-def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> MarginMap:
+def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161, around: float = _AROUND) -> MarginMap:
     """Gain margins of a law around a box, on logarithmic axes.
 
     Parameters
@@ -326,10 +326,12 @@ def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161) -> Ma
         Box, and senders.
     points : int
         Along each axis.
+    around : float
+        Factor by which the map reaches beyond the box on each side.
     """
     box = box_of(subject, **msgspec.structs.asdict(inputs))
-    rtt = np.geomspace(box.rtt[0] / _AROUND, box.rtt[1] * _AROUND, points)
-    flows = np.geomspace(box.flows[0] / _AROUND, box.flows[1] * _AROUND, points)
+    rtt = np.geomspace(box.rtt[0] / around, box.rtt[1] * around, points)
+    flows = np.geomspace(box.flows[0] / around, box.flows[1] * around, points)
     factor = np.full((points, points), inf)
     loops = box_loops(subject, box, [((flows[0], flows[-1]), (rtt[0], rtt[-1]))])
     for _, loop in loops:

@@ -64,7 +64,6 @@ _RULE = (MIN_GAIN_DB, MIN_PHASE_DEG)
 """Margins that are asked for [dB, degree]."""
 _GUARD = (GUARD_GAIN_DB, GUARD_PHASE_DEG)
 """The same where delays in ms are known and as asked."""
-_LOOKED_AT = (MIN_FACTOR, radians(MIN_PHASE_DEG))
 _NOTICED_DB = 0.5
 """By how much less Linux's senders have where a certificate of others says so."""
 _SEVERITY = (Status.ADMISSIBLE, Status.STABLE, Status.UNSTABLE, Status.INFEASIBLE)
@@ -186,28 +185,27 @@ def _linear_verdict(subject: Subject, box: Box) -> QueueVerdict:
 def _of_sender(loops: Loops, box: Box, below: float, rule: tuple[float, float]) -> _Judged:
     """A box of one sender or mixture; its gain margin is looked for up to the factor `below`, and a rule [dB, degree]
     is proved."""
-    name = box.inputs.senders[0]
-    found, shown = _worst(loops, box, below)
-    sampled = _sampled(box, found)
+    name, asked = box.inputs.senders[0], (10.0 ** (rule[0] / 20.0), radians(rule[1]))
+    found, shown = _worst(loops, box, below, asked)
+    sampled = _sampled(box, found, asked)
     if not sampled.stable:
         return _Judged(SenderVerdict(sender=name, status=Status.UNSTABLE, sampled=sampled), loops, [sampled])
     points = [sampled]
-    for criterion in ("phase", "reduction"):
+    for criterion in () if box.point else ("phase", "reduction"):
         mixture, loop, flows, rtt = least_point(loops, box, lambda each, of=criterion: getattr(each, of))
         known = stable_gains(loop, flows, rtt)
-        points.append(_sampled(box, Worst(mixture, loop, flows, rtt, known.unstable_poles > 0, known.factor, None)))
+        at = Worst(mixture, loop, flows, rtt, known.unstable_poles > 0, known.factor, None)
+        points.append(_sampled(box, at, asked))
     # The verdict rests on the proved factor, or on what was attained where nothing is proved.
-    factor, phase = 10.0 ** (rule[0] / 20.0), radians(rule[1])
-    enough = (found.factor if found.proved is None else found.proved) >= factor
+    enough = (found.factor if found.proved is None else found.proved) >= asked[0]
     held = enough and all(at.keeps(*rule) for at in points)
     if held and loops[0][1].several_clocks:
-        held = all(point_keeps(loop, *point, factor, phase) for _, loop in loops for point in box_points(loop, box))
+        held = all(point_keeps(loop, *point, *asked) for _, loop in loops for point in box_points(loop, box))
     elif held and box.point:
-        held = all(point_proofs(loop, *box.point, factor, phase).keeps for loop, *_ in shown)
+        held = all(point_proofs(loop, *box.point, *asked).keeps for loop, *_ in shown)
     elif held:  # the cells that showed the gain margin are fine enough for most of the rule
         held = all(
-            box_keeps(loop, box.flows, box.rtt, factor, phase, starts, Cover.of(leaves))
-            for loop, starts, leaves in shown
+            box_keeps(loop, box.flows, box.rtt, *asked, starts, Cover.of(leaves)) for loop, starts, leaves in shown
         )
     status = Status.ADMISSIBLE if held else Status.STABLE
     return _Judged(SenderVerdict(sender=name, status=status, sampled=sampled), loops, points)
@@ -289,7 +287,7 @@ def least_looked_at(loops: Loops, box: Box) -> Worst:
     return min(found, key=lambda each: each.factor)
 
 
-def _worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
+def _worst(loops: Loops, box: Box, below: float, asked: tuple[float, float]) -> tuple[Worst, list[_Shown]]:
     """Least gain margin of all the law's loops in the box, proved where the loops are stable and have bounds.
 
     Nothing is proved beyond what the least of the loops has, and the factor `below`.
@@ -300,6 +298,8 @@ def _worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
     box : Box
     below : float
         Factor of the gains from which on nothing is looked for.
+    asked : (float, float)
+        The rule, a factor and an angle [rad], whose proof at a point shares its discs.
 
     Returns
     -------
@@ -321,7 +321,7 @@ def _worst(loops: Loops, box: Box, below: float) -> tuple[Worst, list[_Shown]]:
         leaves: list[Cover] = []
         most = min(best.factor, below)
         if box.point:
-            limit = point_proofs(loop, *box.point, *_LOOKED_AT).upper
+            limit = point_proofs(loop, *box.point, *asked).upper
         else:
             limit = box_upper_gain(loop, box.flows, box.rtt, starts, leaves, below=most)
         shown.append(_Shown(loop, starts, leaves))
@@ -337,23 +337,23 @@ def _room(found: SampledLoop) -> float:
     return inf if found.gain_reduction_db is None else -found.gain_reduction_db
 
 
-def _sampled(box: Box, found: Worst) -> SampledLoop:
+def _sampled(box: Box, found: Worst, asked: tuple[float, float]) -> SampledLoop:
     """Record of the loop at a point, with all its margins; proved where its response has bounds."""
     loop, flows, rtt = found.loop, found.flows, found.rtt
     x, lower = float(loop.output(flows, rtt)), stable_gains(loop, flows, rtt).lower
     stable, bounded = not found.unstable, not loop.several_clocks and found.proved is not None
-    asked = box.asked(flows)
+    where = box.asked(flows)
     least = found.factor if found.proved is None else found.proved
     at = Minimum(least, found.factor, np.array([pi, np.log(flows), np.log(rtt), 0.0]), 0)
-    proofs = point_proofs(loop, *box.point, *_LOOKED_AT) if box.point and stable and bounded else None
+    proofs = point_proofs(loop, *box.point, *asked) if box.point and stable and bounded else None
     try:
         exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, proofs=proofs, bounded=bounded)
     except NetctrlError:  # no proof was decided: the verdict rests on others, and these margins are those of a scan
         exact = sampled_margins(loop, flows, rtt, 1.0, at, stable=stable, bounded=False)
     return SampledLoop(
         sender=found.mixture.text,
-        flows=None if asked is None else asked[0],
-        capacity_bit_per_s=None if asked is None else asked[1],
+        flows=None if where is None else where[0],
+        capacity_bit_per_s=None if where is None else where[1],
         rtt_s=rtt,
         queue_delay_s=float(loop.standing(x)),
         windows_packets=tuple(float(w) for w in loop.windows(flows, rtt)),

@@ -382,6 +382,9 @@ FIGURES = Registry(
 )
 """Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""
 
+EXPLORERS = Registry("record", "netctrl.explorers", {"Explored": "netctrl.plotting.explore:explorer"})
+"""Name of a record's class -> `explorer(record)`, a widget of Jupyter."""
+
 REPORTS = Registry(
     "record",
     "netctrl.reports",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import comb, factorial
 from typing import Any
 
 import numpy as np
-from numpy.polynomial.polynomial import polyval
 
 SMALL_ANGLE = 0.1
 """Up to here a sampled response takes its main alias apart from the others [rad]."""
@@ -28,6 +28,14 @@ _BERNOULLI = {
     10: (1.0, -5.0, 15 / 2, 0.0, -7.0, 0.0, 5.0, 0.0, -3 / 2, 0.0, 5 / 66),
 }
 """Bernoulli polynomials, highest power first (NIST DLMF 24.2)."""
+
+
+def horner(x: Any, coefficients: Sequence[Any] | np.ndarray) -> Any:
+    """Polynomial with these coefficients of x^0, x^1, ...; of few points numpy's takes several times as long."""
+    found = coefficients[-1]
+    for each in coefficients[-2::-1]:
+        found = found * x + each
+    return found
 
 
 def turned(angle: np.ndarray) -> np.ndarray:
@@ -93,7 +101,7 @@ def _all_aliases(angle: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def _other_aliases(angle: np.ndarray, series: np.ndarray) -> np.ndarray:
     """`_all_aliases` without m = 0, at small angles: Σ_j series_j (−i theta)^j."""
     square = -angle * angle
-    even, odd = (polyval(square, series[first::2], tensor=False) for first in (0, 1))
+    even, odd = (horner(square, series[first::2]) for first in (0, 1))
     return even - 1j * (angle * odd)
 
 

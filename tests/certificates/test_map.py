@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from netctrl.certificates.certify import certify, subject_of
+from netctrl.certificates.predicted import figures_map
 from netctrl.certificates.search import margin_map
 from netctrl.core.errors import Status
 from netctrl.model.io.display import page
@@ -38,6 +39,26 @@ def test_a_map_has_the_margins_of_its_points(mapped) -> None:
             assert np.isnan(over.gain_margin_db[i, k])
         else:
             assert over.gain_margin_db[i, k] == pytest.approx(point.sampled.gain_margin_db, abs=0.05)
+
+
+@pytest.mark.slow
+def test_a_map_has_the_figures_of_its_points(mapped) -> None:
+    """With the fewest flows of the box, 10, or more where 10 flows at this rate take less than 50 Mbit/s."""
+    found, over = mapped
+    figures = figures_map(subject_of(found.law.name, {}), found.inputs, over)
+    rng, known = np.random.default_rng(3), 0
+    for i, k in zip(*rng.integers(len(over.rtt_s), size=(2, 16)), strict=True):
+        rate = 12000.0 * over.rate_per_flow[k]
+        flows = max(10.0, 50e6 / rate)
+        where = {"rtt_s": over.rtt_s[i], "flows": flows, "capacity_bit_per_s": flows * rate}
+        at = certify(found.law.name, **where, senders=SENDERS).certificate.predicted
+        assert (at is None) == np.isnan(figures[:, i, k]).all()
+        if at is not None:
+            mean, deviation, late, used = figures[:, i, k]
+            assert (mean, deviation) == (pytest.approx(at.delay_mean_s), pytest.approx(at.delay_std_s, rel=0.02))
+            assert (late, used) == (pytest.approx(at.delay_p99_s, rel=0.01), pytest.approx(at.utilization, abs=1e-3))
+            known += 1
+    assert known >= 8
 
 
 def test_only_the_rate_of_a_flow_counts(mapped) -> None:

@@ -42,6 +42,7 @@ _OTHERS = {
     "casadi": ("the solver qpoases", "'netctrl[mpc]'"),
     "distributed": ("runs on a Dask cluster, --dask", "'netctrl[dask]'"),
     "jupyter-core": ("notebooks", "'netctrl[notebooks]'"),
+    "ipywidgets": ("explore() of queues in Jupyter", "ipywidgets"),
 }
 _MIN_PYTHON = (3, 11)
 _QDISCS = {

@@ -10,6 +10,7 @@ from netctrl.core.errors import Status
 from netctrl.core.units import format_quantity
 from netctrl.model.design.base import Design, Summary
 from netctrl.model.design.queue_checks import Felt, GainsFigures
+from netctrl.model.io.display import Explored
 from netctrl.model.io.record_file import Record
 from netctrl.model.law import QueueLaw
 
@@ -185,7 +186,7 @@ def queue_verdict(inputs: QueueInputs, proof: QueueProof) -> str:
     return f"{where}: {proof.status}, outside the design rule of 6 dB and 30 degrees"
 
 
-class QueueDesign(Design[QueueInputs, QueueLaw, QueueProof], frozen=True, tag="queue"):
+class QueueDesign(Design[QueueInputs, QueueLaw, QueueProof], Explored, frozen=True, tag="queue"):
     """A queue's law in the steps of its implementation, with its certificate (`netctrl.queue_design`)."""
 
     summarise = staticmethod(queue_summary)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from netctrl.core.files import write_atomically
-from netctrl.core.register import FIGURES, REPORTS, Registry
+from netctrl.core.register import EXPLORERS, FIGURES, REPORTS, Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,3 +88,26 @@ class Reported(Plotted):
             The file can't be written.
         """
         write_atomically(path, page(self))
+
+
+class Explored:
+    """Methods of records of queues that Jupyter explores."""
+
+    __slots__ = ()
+
+    def explore(self) -> Any:
+        """Sliders over flows, round-trip time, rate and target in Jupyter, with a map of the 99th percentile of the
+        delay, the loop's figures and a run of packets, as they move.
+
+        Returns
+        -------
+        ipywidgets.VBox
+
+        Raises
+        ------
+        InvalidValue
+            A law without a loop or packets, or a window in place of flows and a rate.
+        NetctrlError
+            Without ipywidgets: `pip install ipywidgets`.
+        """
+        return _of(EXPLORERS, self)(self)

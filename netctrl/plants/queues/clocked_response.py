@@ -55,8 +55,8 @@ from math import inf, pi, prod, sqrt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.polynomial.polynomial import polyval
 
+from netctrl.plants.aliases import horner
 from netctrl.plants.queues.mean_value import through
 
 _FACTORS, _NEWTON = 200, 30
@@ -117,17 +117,17 @@ class _Mean(NamedTuple):
     """Packets that flows in a cut add, times 1 + m + notice p."""
     less: float
     """E = kappa/(y (1 + less y)), the mean of open flows."""
-    notice: float
-    """[packet]"""
+    above: tuple[float, ...]
+    """Coefficients of y^0, y^1, ... of the quotient's parts."""
+    below: tuple[float, ...]
 
     def hits(self, root: Any) -> Any:
         """m."""
         return root * self.kappa / (root * self.less + 1.0)
 
     def window(self, y: Any) -> Any:
-        above, below = self._parts
         y, beyond = np.minimum(y, 1.0), np.maximum(y, 1.0)
-        return polyval(y, above) / polyval(y, below) / beyond
+        return horner(y, self.above) / horner(y, self.below) / beyond
 
     def root(self, window: Any) -> Any:
         """y of a mean window, without `notice`."""
@@ -139,15 +139,10 @@ class _Mean(NamedTuple):
 
     def steepness(self, y: Any) -> Any:
         """−d ln(window)/d ln y."""
-        above, below = (polyval(y, each) for each in self._parts)
-        up, down = (polyval(y, [i * c for i, c in enumerate(each)]) for each in self._parts)  # y times derivatives
+        (above, up), (below, down) = (
+            (horner(y, each), horner(y, [i * c for i, c in enumerate(each)])) for each in (self.above, self.below)
+        )  # and y times derivatives
         return np.where(y > 1.0, 1.0, down / below - up / above)
-
-    @property
-    def _parts(self) -> tuple[list[float], list[float]]:
-        """Coefficients of y^0, y^1, ... of the quotient's parts."""
-        above = [self.kappa, self.deaf, self.deaf * self.less + self.notice * self.kappa]
-        return above, [0.0, 1.0, self.less + self.kappa, self.notice, self.notice * self.less]
 
 
 @cache
@@ -156,7 +151,9 @@ def _mean(increase: float, decrease: float, spread: float, lost: float, notice: 
     product = prod((1.0 - kept ** (2 * n)) / (1.0 - kept ** (2 * n - 1)) for n in range(1, _FACTORS))
     kappa = sqrt(2.0 * increase / pi) * product
     less = lost / decrease * (1.0 - kappa * kappa * decrease / (2.0 * increase)) / kappa
-    return _Mean(kappa, (kept + 0.5 * decrease * spread) * increase / decrease, less, notice)
+    deaf = (kept + 0.5 * decrease * spread) * increase / decrease
+    above, below = (kappa, deaf, deaf * less + notice * kappa), (0.0, 1.0, less + kappa, notice, notice * less)
+    return _Mean(kappa, deaf, less, above, below if notice else below[:3])
 
 
 def _mean_of(law: ClockedLaw) -> _Mean:

@@ -53,35 +53,39 @@ _ON_CURVE = 0.342
 
 
 def delay_density(
-    loop: QueueResponse, omega: np.ndarray, flows: float, rtt: float, *, drops: bool = False
+    loop: QueueResponse, omega: np.ndarray, flows: Any, rtt: Any, *, drops: bool = False, rate: Any = None
 ) -> np.ndarray:
-    """Density S of the delay's noise without the law's answer, two-sided, (n,) [s² s].
+    """Density S of the delay's noise without the law's answer, two-sided, (..., n) [s² s].
 
     Parameters
     ----------
     loop : QueueResponse
     omega : ndarray
-        Angular frequencies above 0, (n,) [rad/s].
-    flows, rtt : float
-        N and tau [s].
+        Angular frequencies above 0, (..., n) [rad/s].
+    flows, rtt : float or ndarray
+        N and tau [s], broadcast with `omega`.
     drops : bool
         Whether packets are dropped and not marked.
+    rate : float or ndarray, optional
+        C where it isn't the loop's, with the same share for each flow [packet/s].
     """
-    x = float(loop.output(flows, rtt))
+    x, rate = loop.output(flows, rtt), loop.rate if rate is None else rate
     point = loop.point(x, flows, rtt)
-    density, together, all_marks = np.zeros(len(omega)), 0.0, 0.0
+    density: Any = 0.0
+    together: Any = 0.0
+    all_marks: Any = 0.0
     for k, moved, trip, share, mode in zip(
         loop.classes, _by_class(loop, 1j * omega, point), point.trips, point.shares, point.modes, strict=True
     ):
         p = k.factor * x**k.power
-        marks, each = loop.rate * share * p, moved
+        marks, each = rate * share * p, moved
         if drops and not k.sender.notice:  # the response of a sender with a notice has it
             away = trip * (1.0 + DUPLICATES / k.window(x, trip))
             each = moved + share * p * -np.expm1(-1j * omega * away) / (1j * omega)
         chance = (1.0 + cut_variation(k.sender, p, trip)) / _open_share(k, p, trip, mode) - 1.0
         density += (np.abs(each) ** 2 + chance * np.abs(moved) ** 2) / marks
         together, all_marks = together + each, all_marks + marks
-    return density + (marks_density(loop, omega, all_marks) - 1.0) * np.abs(together) ** 2 / all_marks
+    return density + (marks_density(loop, omega, all_marks, rate) - 1.0) * np.abs(together) ** 2 / all_marks
 
 
 def _by_class(loop: QueueResponse, s: np.ndarray, point: Equilibrium) -> list[np.ndarray]:
@@ -97,36 +101,37 @@ def _by_class(loop: QueueResponse, s: np.ndarray, point: Equilibrium) -> list[np
     return [shared_queue(s, stretches, each, point.trips, point.shares) for each in alone]
 
 
-def _open_share(k: WindowClass, p: float, trip: Any, mode: Any) -> float:
+def _open_share(k: WindowClass, p: Any, trip: Any, mode: Any) -> Any:
     """ρ, share of a class's marks that cut a window: those that find it open; each of a scalable sender's counts."""
     if k.sender.scalable:
         return 1.0
     if isinstance(mode, ClockedMode):
-        return float(1.0 / (1.0 + mode.hits * (1.0 + mode.notice)))
-    return float(1.0 / (1.0 + p * k.sender.window(p, trip)))
+        return 1.0 / (1.0 + mode.hits * (1.0 + mode.notice))
+    return 1.0 / (1.0 + p * k.sender.window(p, trip))
 
 
-def cut_variation(sender: Sender, p: float, trip: Any) -> float:
+def cut_variation(sender: Sender, p: Any, trip: Any) -> Any:
     """v, variance of a cut over its mean's square; 0 of a scalable sender, of which each mark takes the same."""
     if sender.scalable:
         return 0.0
     friendly = clocked_moment(sender)
     if not sender.curve:
         return friendly
-    y = float(cubic_share(np.log(p), np.log(trip), sender.curve, sender.increase))
-    return friendly + (_ON_CURVE - friendly) * float(np.interp(y, *_CURVED))
+    y = cubic_share(np.log(p), np.log(trip), sender.curve, sender.increase)
+    return friendly + (_ON_CURVE - friendly) * np.interp(y, *_CURVED)
 
 
-def marks_density(loop: QueueResponse, omega: np.ndarray, marks: float) -> np.ndarray:
-    """c²(ω), density of the marks of all classes over their rate [1/s]: below 1 of a law that spaces them, (n,)."""
+def marks_density(loop: QueueResponse, omega: np.ndarray, marks: Any, rate: Any) -> Any:
+    """c²(ω), density of the marks of all classes over their rate [1/s] on a link of `rate` [packet/s]: below 1 of a law
+    that spaces them, (..., n)."""
     law = loop.law
     if isinstance(law, SampledPi) and law.spaced:
         turns = 1j * omega / (PIE_SPREAD * marks)  # s/(C P): of P is dropped the share 1/1.85
         phi = np.exp((1.0 - PIE_SPREAD) * turns) / (1.0 + turns)
     elif isinstance(law, Averaged) and law.spaced:
-        x = marks / loop.rate
-        turns = 1j * omega / loop.rate * ((2.0 - x) / x)  # x = 2 P/(1 + P) is marked
+        x = marks / rate
+        turns = 1j * omega / rate * ((2.0 - x) / x)  # x = 2 P/(1 + P) is marked
         phi = -np.expm1(-turns) / turns
     else:
-        return np.ones(len(omega))
+        return 1.0
     return np.real((1.0 + phi) / (1.0 - phi))

@@ -61,7 +61,7 @@ def test_spaced_marks_are_as_regular_as_their_intervals(law: str, limit: float) 
     x = float(loop.output(20.0, RTT))
     p = loop.classes[0].factor * x
 
-    slow, fast = marks_density(loop, np.array([1e-4, 1e3]) * RATE * p, RATE * p)
+    slow, fast = marks_density(loop, np.array([1e-4, 1e3]) * RATE * p, RATE * p, RATE)
     assert slow == pytest.approx(limit, rel=1e-3)
     assert fast == pytest.approx(1.0, abs=0.05)
 
