@@ -32,6 +32,7 @@ from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.design.queue.design import certificate_of
 from netctrl.design.queue.record import QueueDesign
 from netctrl.engines.engine import simulate
+from netctrl.plotting.certificates import has_map
 from netctrl.plotting.style import ACCENT, INK, canvas, decades, finish
 
 _AROUND = 5.0
@@ -63,12 +64,7 @@ class View:
 
     def __init__(self, found: QueueCertificate) -> None:
         inputs, parameters = found.inputs, found.law.parameters
-        if (
-            inputs.flows is None
-            or inputs.capacity_bit_per_s is None
-            or found.certificate.codel
-            or found.certificate.step
-        ):
+        if inputs.flows is None or inputs.capacity_bit_per_s is None or not has_map(found):
             takes = "a certificate of pie, pi2, dualpi2, docsis-pie, red or wred with flows and a rate"
             raise InvalidValue("explore", found.law.name, takes)
         target = parameters.get("target_s")
