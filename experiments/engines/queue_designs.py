@@ -3,7 +3,8 @@
 `PYTHONPATH=experiments python -m engines.queue_designs queue-designs` prints the table of PI2's: Linux's gains, RFC
 9332's rule, 45 degrees of one point, and designs with a disk margin; `--docs` writes docs/assets/queue-designs.csv.
 `queue-figures` compares designs for figures with the shipped gains, with seeds that the design hasn't seen, in 40 boxes
-of 1 to 100 flows, 5 to 200 Mbit/s and 5 to 100 ms; it takes half an hour.
+of 1 to 100 flows, 5 to 200 Mbit/s and 5 to 100 ms; it takes half an hour. `codel-figures` does so for CoDel's laws in
+slow, long and ordinary boxes, half of them with a utilization or a percentile asked for.
 
 Each box of the first table has a range of round-trip times of 1.3 to 8 and one of flows of 1.3 to 3. The design of one
 point has its zero at the queue's corner, and 45 degrees at the fewest flows and the longest round-trip time in the loop
@@ -26,6 +27,7 @@ from netctrl.checks.gains import gains_figures
 from netctrl.core.register import CERTIFIED
 from netctrl.core.units import packets_per_second
 from netctrl.design.queue.samples import sampled_disk_margin
+from netctrl.design.queue.search import CODELS
 from netctrl.model.design.queue_checks import Felt
 
 BOXES, SEED = 10, 2026
@@ -110,15 +112,33 @@ def felt_boxes(random: np.random.Generator) -> Iterator[dict[str, Any]]:
             yield {"rtt_s": (rtt, float(longer) * rtt), "flows": (few, many), "capacity_bit_per_s": float(rate)}
 
 
-def felt_row(number: int, where: dict[str, Any]) -> dict[str, Any]:
+def codel_boxes(random: np.random.Generator) -> Iterator[dict[str, Any]]:
+    """Boxes of 1 to 16 flows with windows above `LEAST_WINDOW`: slow, long and ordinary ones in turn, each two times
+    with nothing asked for, then with a utilization, and a percentile."""
+    kinds = [((0.5e6, 5e6), (0.01, 0.1)), ((5e6, 50e6), (0.1, 0.3)), ((5e6, 50e6), (0.01, 0.1))]
+    asked: list[dict[str, float]] = [{}, {}, {"utilization": 0.97}, {"p99_s": 0.03}]
+    made = 0
+    while True:
+        rates, rtts = kinds[made % len(kinds)]
+        rate, rtt = (float(np.exp(random.uniform(*np.log(ends)))) for ends in (rates, rtts))
+        few = float(round(np.exp(random.uniform(0.0, np.log(8.0)))))
+        more, longer = (float(each) for each in random.uniform(1.0, 2.0, 2))
+        many = float(round(few * more))
+        if packets_per_second(rate, PACKET) * (rtt + 0.01) / many >= LEAST_WINDOW:
+            where = {"rtt_s": (rtt, longer * rtt), "flows": (few, many), "capacity_bit_per_s": rate}
+            yield where | asked[made // len(kinds) % len(asked)]
+            made += 1
+
+
+def felt_row(number: int, where: dict[str, Any], laws: tuple[str, ...] = LAWS) -> dict[str, Any]:
     """What the design of a box says, and its worst figures and the shipped gains' with unseen seeds. `worse` and
     `better` are the greatest loss and gain of a figure: a tenth, .1 s if that is more, or .005 of utilization."""
-    law, began = LAWS[number % len(LAWS)], perf_counter()
+    law, began = laws[number % len(laws)], perf_counter()
     design = queue_design(law, objective="figures", **where)
     proof = design.certificate
     row = {"law": law, "box": number, "seconds": perf_counter() - began, "keep": proof.keep}
     row |= {"status": str(proof.status), "disk margin": proof.disk_margin}
-    row["alpha, beta"] = tuple(float(design.law.parameters[name]) for name in ("alpha", "beta"))
+    row["gains"] = tuple(float(value) for value in design.law.parameters.values() if isinstance(value, float))
     if not proof.keep:
         ours, theirs = (
             Felt.worst(gains_figures(CERTIFIED[law](**each), design.inputs.box, "packet", UNSEEN))
@@ -136,5 +156,15 @@ def felt() -> pd.DataFrame:
     return pd.DataFrame([felt_row(number, next(drawn)) for number in range(FELT_BOXES * len(LAWS))])
 
 
+def felt_by_codel() -> pd.DataFrame:
+    """The same for CoDel's laws."""
+    drawn = codel_boxes(np.random.default_rng(FELT_SEED))
+    rows = []
+    for number in range(8 * len(CODELS)):
+        where = next(drawn)
+        rows.append(where | felt_row(number // len(CODELS) + number, where, CODELS))
+    return pd.DataFrame(rows)
+
+
 if __name__ == "__main__":
-    tables(queue_designs=table, queue_figures=felt)
+    tables(queue_designs=table, queue_figures=felt, codel_figures=felt_by_codel)

@@ -8,7 +8,7 @@ and its share of the rate; what others leave idle it has besides, so that a flow
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from netctrl.certificates.box import Asked, Box, Point, axes, box_of, points_of, sender_names
@@ -17,7 +17,7 @@ from netctrl.certificates.point_records import BeyondLoop, CodelSwing, Predicted
 from netctrl.certificates.record import QueueVerdict
 from netctrl.core.errors import InvalidValue, Status, did_you_mean
 from netctrl.core.units import BITS_PER_BYTE, TIMES, checked_quantity
-from netctrl.laws.aqm.codel import CodelParameters
+from netctrl.laws.aqm.codel import CodelParameters, raised
 from netctrl.plants.queues.codel_cycle import LEAST_WINDOW, CodelCycle, codel_cycle, codel_flows
 from netctrl.plants.queues.codel_tube import longest_delay
 
@@ -34,8 +34,8 @@ SENDERS = {
 """Sender -> law of its window, and whether it spreads a cut over a round trip as Linux does."""
 _SHARED = "a flow's utilization is the link's least: flows also use what others' empty queues leave"
 _LEAST_WINDOW = 2.0
-_CAKE_QUEUES, _CAKE_PACKETS, _CAKE_TARGET = 2.0, 4.0, 1.5
-"""CAKE drops nothing that waits for less than these times of a packet: for each flow, for all, and as its target."""
+_CAKE_PACKETS = 4.0
+"""CAKE drops nothing that waits for less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +48,6 @@ class CodelSubject:
     codel: CodelParameters
     per_flow: bool
     """Whether each flow has a queue of its own, with its share of the rate."""
-    cobalt: bool = False
-    """Whether the law is CAKE's."""
     drops: bool = True
     """Whether packets are dropped and not marked."""
     notes: tuple[str, ...] = field(default=())
@@ -67,38 +65,23 @@ class CodelSubject:
         """Its two times."""
         return {"target": self.codel.target, "interval": self.codel.interval}
 
-    def least(self, at: Point) -> float:
-        """Delay below which nothing is dropped at a point [s]: the target, or that of a few packets."""
-        if not self.cobalt:
-            return max(self.codel.target, _LEAST_WINDOW / at.rate)
-        packets = max(_CAKE_QUEUES * at.flows, _CAKE_PACKETS, _CAKE_TARGET)
-        return max(self.codel.target, packets / at.rate)
+    def at(self, rate: float) -> CodelSubject:
+        """The law as it acts at a rate of the link [packet/s], by which CAKE raises its times."""
+        return replace(self, codel=raised(self.codel, rate)) if self.codel.cobalt else self
 
     def least_rate(self, at: Point) -> float:
         """Rate of the link from which on the target can be met with a point's flows and round-trip time [packet/s]."""
-        packets = max(_CAKE_QUEUES * at.flows, _CAKE_PACKETS) if self.cobalt else _LEAST_WINDOW
+        packets = _CAKE_PACKETS if self.codel.cobalt else _LEAST_WINDOW
         return max(packets / self.codel.target, _LEAST_WINDOW * at.flows / (self.codel.target + at.rtt_s))
 
     def cycle(self, sender: str, at: Point) -> CodelCycle | None:
         """The cycle of a flow at a point; None where it takes too long."""
         law, spread = SENDERS[sender]
-        codel, path = self.codel, at.rtt_s + 1.0 / at.rate
+        codel, path = self.at(at.rate).codel, at.rtt_s + 1.0 / at.rate
         if not self.per_flow and round(at.flows) > 1:
             return codel_flows(law, round(at.flows), at.rate, path, codel, marks=not self.drops, spread=spread)
-        if self.cobalt and (least := self.least(at)) > codel.target:
-            # As the kernel, which keeps the interval above two targets.
-            raised = max(codel.target, _CAKE_TARGET / at.rate)
-            codel = CodelParameters(least, max(codel.interval + raised - codel.target, 2.0 * raised))
-        return codel_cycle(
-            law,
-            at.rate / at.flows,
-            path,
-            codel,
-            cobalt=self.cobalt,
-            marks=not self.drops,
-            spread=spread,
-            link_rate=at.rate,
-        )
+        own = at.rate / at.flows
+        return codel_cycle(law, own, path, codel, marks=not self.drops, spread=spread, link_rate=at.rate)
 
 
 def codel_box(subject: CodelSubject, where: Asked) -> Box:
@@ -128,6 +111,17 @@ class _Found(NamedTuple):
     cycle: CodelCycle
 
 
+def cycle_felt(subject: CodelSubject, box: Box) -> tuple[float, float] | None:
+    """Longest 99th percentile of the delay [s] and least utilization of the cycles at the corners of a box; None where
+    one has none."""
+    points = points_of(box, subject.name, (2, 2, 2))
+    found = [subject.cycle(sender, at) for sender in box.inputs.senders for at in points]
+    known = [each for each in found if each is not None]
+    if len(known) < len(found):
+        return None
+    return max(each.p99_s for each in known), min(each.utilization for each in known)
+
+
 def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
     """Figures of the cycle at the box's points, the worst of them, and whether they are what a user asks for."""
     alone = subject.per_flow or axes(box, subject.name)[0][1] < 1.5
@@ -135,7 +129,7 @@ def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
     warnings = [*subject.notes]
     if subject.per_flow and any(at.flows > 1.0 for at in points):
         warnings.append(_SHARED)
-    proved = _longest(subject, box, points)
+    proved = _longest(subject, box)
     if len(points) > 1:
         known = "nothing is proved" if proved is None else "only the longest delay is proved"
         warnings.append(f"{len(points)} points were looked at; between them {known}")
@@ -198,13 +192,13 @@ def codel_verdict(subject: CodelSubject, box: Box) -> QueueVerdict:
     )
 
 
-def _longest(subject: CodelSubject, box: Box, points: list[Point]) -> float | None:
+def _longest(subject: CodelSubject, box: Box) -> float | None:
     """Longest delay of all senders in the box, where it is proved."""
     if not subject.per_flow and box.inputs.flows != (1.0, 1.0):
         return None
-    if subject.cobalt and max(subject.least(at) for at in points) > subject.codel.target:
-        return None
     flows, rtt, rate = axes(box, subject.name)
+    if subject.codel.cobalt and subject.at(rate[0]).codel[:2] != subject.codel[:2]:
+        return None
     each = (rate[0] / flows[1], rate[1] / flows[0])
     path = (rtt[0] + 1.0 / rate[1], rtt[1] + 1.0 / rate[0])
     found = []
@@ -270,8 +264,7 @@ def _subject(name: str, implementation: str, target_s: float, interval_s: float,
         name=name,
         implementation=implementation,
         parameters={**times, "ecn": ecn},
-        codel=CodelParameters(target, interval),
+        codel=CodelParameters(target, interval, float(cake)),
         per_flow=name != "codel",
-        cobalt=cake,
         drops=not ecn,
     )

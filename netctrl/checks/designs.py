@@ -1,4 +1,4 @@
-"""Designs of queues for what users feel: gains and lines with a guard of margins, against the shipped ones on packets.
+"""Designs of queues for what users feel: gains and lines with a guard of margins, and CoDel's times, on packets.
 
 A margin doesn't tell delays: noise of marks, slow start and a law's caps do, and the packet engine has them. Candidates
 are in the target's steps, and their disk margin is enough (`netctrl.design.queue.design.candidates`). All run with one
@@ -14,16 +14,18 @@ from typing import Any, Unpack
 import msgspec
 
 from netctrl.certificates.box import Where
-from netctrl.certificates.red import RedSubject
-from netctrl.certificates.subject import PiSubject
+from netctrl.certificates.codel import CodelSubject, cycle_felt
 from netctrl.certificates.verdict import absent
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number
 from netctrl.core.units import TIMES, checked_quantity, format_quantity
 from netctrl.design.queue.design import Problem, candidates, law_of, problem_of, searched, shipped_of
 from netctrl.design.queue.record import Asked, Objective, QueueDesign
 from netctrl.design.queue.samples import prove_disk_margin
+from netctrl.design.queue.search import CODELS
 from netctrl.model.design.queue_checks import Felt, GainsFigures
 
+_BY_CYCLE = 10
+"""Times of CoDel that are left by their cycles."""
 _ROUNDS = (((1,), 4), ((2, 3), 1))
 """Seeds of a round, and how many gains it leaves."""
 _FRESH = tuple(range(11, 19))
@@ -50,7 +52,8 @@ def queue_design(
     With the objective "figures" it is the law that users feel least, on packets: of gains with a disk margin 2/‖S − T‖∞
     of at least `disk_margin` everywhere in the box, those that are better than the shipped ones in the 99th percentile
     of the delay, the utilization or the time above two targets after a step of the load, and no worse in the others; or
-    the shipped ones where there are none. With "speed" it is the law with the greatest integral gain, of RED and WRED
+    the shipped ones where there are none. Of CoDel, which has no margins, it is target and interval, which its cycle
+    proposes. With "speed" it is the law with the greatest integral gain, of RED and WRED
     with the steepest line, that has this disk margin. With "margin" it is the beta with which the least disk margin of
     the box is greatest, at the alpha that is given. The law is in whole steps of its target, and the certificate is
     proved for it.
@@ -58,15 +61,15 @@ def queue_design(
     Parameters
     ----------
     law : str
-        "pie", "docsis-pie", "pi2", "dualpi2", "red" or "wred".
+        "pie", "docsis-pie", "pi2", "dualpi2", "red" or "wred"; "codel", "fq_codel" or "cake".
     parameters : mapping, optional
         Other parameters of the law, in SI units, as in {"target_s": 0.01}; for "red" and "wred" with `min_bytes`.
     objective : {"figures", "speed", "margin"}, optional
         By default "figures" where `p99_s`, `utilization` or `step_s` is given, else "speed"; "margin" only for laws
-        with gains.
+        with gains; for CoDel "figures" only.
     disk_margin : float, optional
         Above 0 and at most 1.8; not with "margin". By default 2/3, which implies 6 dB and 36.9 degrees, and with
-        "figures" .353: 3 dB and 20 degrees.
+        "figures" .353: 3 dB and 20 degrees; none for CoDel.
     p99_s, utilization, step_s : float, optional
         Of the objective "figures": longest 99th percentile of the delay [s], least share of the link's rate, longest
         time above two targets, of lines four lower thresholds, after all flows begin or double [s], at every corner of
@@ -108,7 +111,7 @@ def queue_design(
         None if step_s is None else checked_quantity("step", step_s, "a time above 0 in seconds", TIMES),
     )
     wanted = next((name for name, value in zip(("p99", "utilization", "step"), asked, strict=True) if value), None)
-    objective = objective or ("speed" if wanted is None else "figures")
+    objective = objective or ("speed" if wanted is None and law not in CODELS else "figures")
     if wanted is not None and objective != "figures":
         raise InvalidValue(wanted, asked._asdict(), f"no value with the objective {objective}")
     problem = problem_of(law, parameters, objective, asked, disk_margin, where)
@@ -124,6 +127,8 @@ def _by_figures(problem: Problem, argv: tuple[str, ...]) -> QueueDesign:
         takes = "flows and a capacity: how much marks move a queue depends on the number of flows"
         raise InvalidValue("window", box.inputs.window_packets, takes)
     shipped, left = shipped_of(problem), candidates(problem)
+    if law in CODELS:
+        left = _by_cycle(problem, shipped, left)
     for seeds, most in _ROUNDS:
         theirs = Felt.worst(_figures(problem, shipped, seeds))
         left = sorted(left, key=lambda each: _rank(Felt.worst(_figures(problem, each, seeds)), theirs, asked))[:most]
@@ -135,8 +140,8 @@ def _by_figures(problem: Problem, argv: tuple[str, ...]) -> QueueDesign:
         found = _figures(problem, each, _FRESH)
         if _better(Felt.worst(found), Felt.worst(beside), asked):
             made, figures = each, found
-    proof = prove_disk_margin(law_of(law, made), box)
-    if made is not shipped and proof.proved < (problem.least or 0.0):
+    proof = None if law in CODELS else prove_disk_margin(law_of(law, made), box)
+    if proof is not None and made is not shipped and proof.proved < (problem.least or 0.0):
         made, figures, proof = shipped, beside, prove_disk_margin(law_of(law, shipped), box)
     design = problem.design(made, proof, argv, _remedy(problem, Felt.worst(figures)))
     certificate = msgspec.structs.replace(design.certificate, figures=figures, shipped=beside, keep=made is shipped)
@@ -149,9 +154,19 @@ def _figures(problem: Problem, parameters: Mapping[str, Any], seeds: tuple[int, 
     from netctrl.checks.gains import gains_figures  # compiled engines, which other objectives don't need
 
     subject = law_of(problem.law, parameters)
-    if not isinstance(subject, PiSubject | RedSubject) or absent(subject, problem.box) is not None:
+    if not isinstance(subject, CodelSubject) and absent(subject, problem.box) is not None:
         return ()  # of the shipped line, whose upper threshold is too near
     return gains_figures(subject, problem.box.inputs, "packet", seeds)
+
+
+def _by_cycle(problem: Problem, shipped: dict[str, Any], tried: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The best times of CoDel by their cycles; where these have no figures, some of all."""
+    found = [cycle_felt(law_of(problem.law, each), problem.box) for each in (shipped, *tried)]
+    if found[0] is None:
+        return tried[:: max(len(tried) // _BY_CYCLE, 1)]
+    theirs, *others = (Felt.worst(()) if each is None else Felt(*each, 0.0) for each in found)
+    ranks = [_rank(each, theirs, problem.inputs.asked) for each in others]
+    return [tried[k] for k in sorted(range(len(tried)), key=ranks.__getitem__)[:_BY_CYCLE]]
 
 
 def _rank(felt: Felt, shipped: Felt, asked: Asked) -> tuple[float, float, float]:

@@ -174,7 +174,7 @@ def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = 
         A law or sender that packets have not with the certificate's arithmetic.
     """
     rate, warm = point.loop.rate, settling_s(point)
-    long = max(400.0 * point.trip_s, 30.0 * _growth_s(point), _LEAST_MEASURED / rate)
+    long = max(400.0 * point.trip_s, 30.0 * growth_s(point), _LEAST_MEASURED / rate)
     run = min(max(_LEAST_MEASURED_S, long), _MOST_MEASURED_S)
     shorter = min(_MOST_MEASURED / (rate * (warm + run)), 1.0)
     times = warm * shorter, (warm + run) * shorter
@@ -187,10 +187,10 @@ def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = 
 
 def settling_s(point: CheckPoint) -> float:
     """Time in which a new queue's law and its windows come to rest [s]."""
-    return min(max(_WARM_S, 4.0 * _growth_s(point)), _MOST_WARM_S)
+    return min(max(_WARM_S, 4.0 * growth_s(point)), _MOST_WARM_S)
 
 
-def _growth_s(point: CheckPoint) -> float:
+def growth_s(point: CheckPoint) -> float:
     """Time in which a window grows from nothing by a packet a round trip [s]."""
     return point.loop.rate / point.flows * point.trip_s**2
 

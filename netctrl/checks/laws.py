@@ -18,7 +18,7 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RED, RedQueue
-from netctrl.laws.disciplines import KernelQueue
+from netctrl.laws.disciplines import CakeQueue, KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.l4s.pi2 import Pi2Queue
 from netctrl.laws.targets.docsis_pie import DOCSIS_PIE, DocsisPieQueue
@@ -70,8 +70,8 @@ def _on_packets(point: CheckPoint) -> Any:
     if isinstance(subject, RedSubject):
         return red_queue(subject)
     if isinstance(subject, CodelSubject):
-        if subject.cobalt:
-            raise InvalidValue("check", "packet with cake", "codel or fq_codel: COBALT has no packets")
+        if subject.codel.cobalt:
+            return CakeQueue(target=subject.codel.target, rtt=subject.codel.interval)
         return CodelQueue(target=subject.codel.target, interval=subject.codel.interval)
     if subject.name == "docsis-pie":
         return _docsis(point)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from math import pi
 from typing import NamedTuple
 
 import msgspec
 
-from netctrl.certificates.box import Box, box_of
+from netctrl.certificates.box import Box, axes, box_of
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.codel import CodelSubject
 from netctrl.certificates.loops import Mixture, classes_of, loop_at, loops_of, read_mixture
@@ -18,6 +19,7 @@ from netctrl.certificates.record import CertifyInputs, QueueCertificate, Sampled
 from netctrl.certificates.red import RedSubject
 from netctrl.certificates.subject import PiSubject
 from netctrl.core.errors import InvalidValue
+from netctrl.core.units import BITS_PER_BYTE, packets_per_second
 from netctrl.frequency.sampled_stability import stable_gains
 from netctrl.plants.queues.queue_loop import QueueLoop
 from netctrl.plants.queues.window_response import SENDERS
@@ -117,36 +119,45 @@ def point_at(certificate: QueueCertificate, at: BeyondLoop | PredictedFigures) -
     InvalidValue
         A law without packets.
     """
-    subject: PiSubject | RedSubject | CodelSubject
     made = subject_of(certificate.law.name, certificate.law.parameters)
-    if isinstance(made, CodelSubject):  # no loop: of one at the same delay packets need no more than its flows
-        subject, looped = made, pi2(target_s=made.target_s)
+    subject = made if isinstance(made, CodelSubject) else _checked(certificate, (*_CHECKED, "fq_pie"))
+    return _on_packets(subject, certificate.inputs, at.sender, at.flows, at.rtt_s, at.capacity_bit_per_s)
+
+
+def _on_packets(
+    subject: PiSubject | RedSubject | CodelSubject,
+    inputs: CertifyInputs,
+    sender: str,
+    flows: float,
+    rtt: float,
+    capacity: float,
+) -> CheckPoint:
+    looped: PiSubject | RedSubject
+    if isinstance(subject, CodelSubject):  # no loop: of one at the same delay packets need no more than its flows
+        subject = subject.at(packets_per_second(capacity, inputs.packet_size_bytes))
+        looped = pi2(target_s=subject.target_s)
     else:
-        subject = looped = _checked(certificate, (*_CHECKED, "fq_pie"))
-    flows = 1.0 if subject.per_flow else at.flows
-    rate = at.capacity_bit_per_s * flows / at.flows
+        looped = subject
+    number = 1.0 if subject.per_flow else flows
+    rate = capacity * number / flows
     inputs = msgspec.structs.replace(
-        certificate.inputs,
-        rtt_s=(at.rtt_s, at.rtt_s),
-        flows=(flows, flows),
-        capacity_bit_per_s=(rate, rate),
-        senders=(at.sender,),
+        inputs, rtt_s=(rtt, rtt), flows=(number, number), capacity_bit_per_s=(rate, rate), senders=(sender,)
     )
-    box, mixtures, _ = _loops_in("packet", looped, inputs, at.sender)
-    loop = loop_at(looped, mixtures[1], box, flows, at.rtt_s)
-    return _made(subject, mixtures, loop, box, flows, at.rtt_s, 0.0)
+    box, mixtures, _ = _loops_in("packet", looped, inputs, sender)
+    return _made(subject, mixtures, loop_at(looped, mixtures[1], box, number, rtt), box, number, rtt, 0.0)
 
 
 def _is_curved(found: SampledLoop) -> bool:
     return any(sender.curve for sender, _ in read_mixture(found.sender).parts)
 
 
-def corners_of(subject: PiSubject | RedSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
-    """The corners of a box with its first sender; for the fluid those with the largest and the smallest windows.
+def corners_of(subject: PiSubject | RedSubject | CodelSubject, inputs: CertifyInputs, engine: str) -> list[CheckPoint]:
+    """The corners of a box with its first sender; for the fluid those with the largest and the smallest windows. With a
+    queue for each flow they are one flow at its share of the rate.
 
     Parameters
     ----------
-    subject : PiSubject or RedSubject
+    subject : PiSubject, RedSubject or CodelSubject
     inputs : CertifyInputs
         The box.
     engine : str
@@ -157,6 +168,14 @@ def corners_of(subject: PiSubject | RedSubject, inputs: CertifyInputs, engine: s
     InvalidValue
         A sender that the engine hasn't.
     """
+    if isinstance(subject, CodelSubject):
+        flows, rtts, rates = axes(box_of(subject, **msgspec.structs.asdict(inputs)), subject.name)
+        size = inputs.packet_size_bytes * BITS_PER_BYTE
+        at = product(zip(flows, reversed(rates), strict=True), rtts)
+        return [
+            _on_packets(subject, inputs, inputs.senders[0], number, rtt, rate * size)
+            for (number, rate), rtt in dict.fromkeys(at)
+        ]
     box, mixtures, loops = _loops_in(engine, subject, inputs, inputs.senders[0])
     corners = [
         (box.flows[0], box.rtt[1]),

@@ -342,7 +342,7 @@ DESIGN_COMMANDS = Registry(
         **{name: f"netctrl.cli.design.senders:{name}" for name in ("mpcc", "pacing")},
         **{
             name: f"netctrl.cli.design.queues:{name.replace('-', '_')}"
-            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "ecn")
+            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "ecn")
         },
     },
 )

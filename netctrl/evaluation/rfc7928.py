@@ -134,7 +134,7 @@ _MIXED = Case(
     others=(Line("back", "b", "a", _RATE),),
     note=f"video at a constant mean rate: no sender of the engines adapts one; {_MIX}",
 )
-_SCHEDULED = frozenset({"codel", "fq_codel", "dualpi2"})
+_SCHEDULED = frozenset({"codel", "fq_codel", "fq_pie", "cake", "dualpi2"})
 _SCALABLE = frozenset({"pi2", "dualpi2"})
 
 ENTRIES = (
@@ -199,7 +199,7 @@ ENTRIES = (
                 note=f"codel runs alone and fq_codel in its scheduler: compare both; {_WHOLE}",
             ),
         ),
-        reason="the engines have no scheduler around this law; fq_codel and dualpi2 have one",
+        reason="the engines have no scheduler around this law; fq_codel, fq_pie, cake and dualpi2 have one",
         only=_SCHEDULED,
     ),
     Entry(

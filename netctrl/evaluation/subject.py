@@ -15,7 +15,7 @@ from netctrl.design.arc.design import arc
 from netctrl.design.pacing.design import pacing
 from netctrl.laws.aqm.arc import arc_queue
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.disciplines import FqCodelQueue
+from netctrl.laws.disciplines import CakeQueue, FqCodelQueue, FqPieQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.window.records import mpcc_scheme
@@ -24,7 +24,10 @@ from netctrl.model.io.arrays import plain
 
 Kind = Literal["aqm", "congestion control"]
 
-_DISCIPLINES = {str(record.__struct_config__.tag): record for record in (DualPi2Queue, FqCodelQueue, DropTailQueue)}
+_DISCIPLINES = {
+    str(record.__struct_config__.tag): record
+    for record in (DualPi2Queue, FqCodelQueue, FqPieQueue, CakeQueue, DropTailQueue)
+}
 _ARC_FLOWS, _ARC_RTT_S, _ARC_RATE, _PACKET = (6.0, 19.0), 0.1, 10e6, 1500.0
 """Operating points of ARC's default design: those of RFC 7928's congestion levels in `netctrl.evaluation.rfc7928`."""
 

@@ -15,7 +15,7 @@ from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.search import margin_map
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE, format_quantity, packets_per_second
-from netctrl.design.queue.design import certificate_of, law_of
+from netctrl.design.queue.design import certificate_of
 from netctrl.design.queue.record import QueueDesign
 from netctrl.plants.ecn.dctcp import StepFluid, fluid_cycle
 from netctrl.plotting.style import ACCENT, INK, PALE, SECOND, ShownFigure, canvas, decades, finish
@@ -52,9 +52,8 @@ def has_map(found: QueueCertificate) -> bool:
 
 
 def queue_figure(design: QueueDesign) -> ShownFigure:
-    """Map of the gain margin of a queue's design around its box."""
-    found = certificate_of(design)
-    return margin_figure(found, margin_map(law_of(design.law.name, design.law.parameters), found.inputs))
+    """Map of the gain margin of a queue's design around its box; InvalidValue for CoDel's."""
+    return certificate_figure(certificate_of(design))
 
 
 def margin_figure(found: Any, over: Any) -> ShownFigure:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import netctrl
+from netctrl.laws.aqm.codel import CodelParameters, raised
 
 ONE = {"flows": 1.0, "capacity_bit_per_s": 20e6}
 
@@ -38,10 +39,14 @@ def test_flows_have_their_share_of_the_rate():
     assert any("least" in each for each in four.warnings)
 
 
-def test_cake_lets_four_packets_wait_and_two_of_each_flow():
+def test_cake_lets_four_packets_wait():
+    """Of the link's, as `cake_set_rate` has it, with a target of at least 1.5 packets, an interval of two targets."""
     found = netctrl.certify("cake", rtt_s=0.02, flows=4.0, capacity_bit_per_s=2e6).certificate
-    assert found.codel.least_rate_bit_per_s == pytest.approx(8.0 * 12e3 / 5e-3)
-    assert found.predicted.delay_p99_s > 8.0 * 12e3 / 2e6
+    assert found.codel.least_rate_bit_per_s == pytest.approx(4.0 * 12e3 / 5e-3)
+    assert found.predicted.delay_p99_s > 4.0 * 12e3 / 2e6
+    assert raised(CodelParameters(5e-3, 0.1), 100.0) == pytest.approx((0.04, 0.11, 1.0))
+    assert raised(CodelParameters(5e-3, 0.02), 100.0).interval == pytest.approx(0.03)
+    assert raised(CodelParameters(5e-3, 0.1), 1000.0) == (5e-3, 0.1, 1.0)
     assert netctrl.certify("cake", rtt_s=0.02, **ONE, parameters={"rtt_s": 0.3}).law.parameters["target_s"] == 0.015
 
 

@@ -21,6 +21,7 @@ from netctrl.design.queue.record import Asked
 from netctrl.design.queue.samples import sampled_disk_margin
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.model.design.queue_checks import Felt, GainsFigures
+from netctrl.plants.queues.codel_cycle import codel_cycle
 
 HERE = {"rtt_s": 0.02, "flows": 10.0, "capacity_bit_per_s": 20e6, "senders": "reno"}
 HOME = {"rtt_s": (0.01, 0.04), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6}
@@ -174,6 +175,49 @@ def test_figures_on_packets_are_those_of_a_check_and_of_a_load_step() -> None:
         steps = [{step.name: step.above_two_targets_s for step in load_steps(point, "packet", k)} for k in (1, 2, 3)]
         begun, doubled = (np.median([of[name] for of in steps]) for name in ("all flows begin", "flows double"))
         assert each.above_s == pytest.approx(max(begun, doubled), rel=0.6)
+
+
+def test_codels_times_are_proposed_by_its_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target of a fifth of the path, which is asked for; by figures in place of packets the interval of 200 ms."""
+    with_figures(
+        monkeypatch,
+        lambda t, i: (2.0 * t, 0.9 if t < 0.019 else 1.0, 1.0 + abs(np.log(i / 0.2))),
+        ("target_s", "interval_s"),
+    )
+    where = {"rtt_s": 0.1, "flows": 1.0, "capacity_bit_per_s": 20e6}
+    found = netctrl.queue_design("fq_codel", utilization=0.98, **where)
+    assert (found.inputs.objective, found.certificate.keep, found.certificate.disk_margin) == ("figures", False, None)
+    assert (found.law.parameters["target_s"], found.law.parameters["interval_s"]) == pytest.approx((0.02, 0.2))
+    assert found.certificate.verdict.predicted.utilization > 0.98
+    assert "change, by packets: 99 % below 40 ms" in found.verdict
+    # Who asks for nothing keeps the shorter delay, as no figure may be worse; intervals are as long as the path.
+    assert netctrl.queue_design("fq_codel", **where).law.parameters["target_s"] <= 5e-3
+    shortest = {
+        rtt: min(each["interval_s"] for each in candidates(problem_of("codel", {}, "figures", Asked(), None, at)))
+        for rtt in (0.02, 0.08, 0.3)
+        for at in ({**where, "rtt_s": rtt},)
+    }
+    assert shortest == pytest.approx({0.02: 0.02, 0.08: 0.1, 0.3: 0.1})
+    with pytest.raises(InvalidValue, match="drops by a schedule"):
+        netctrl.queue_design("cake", objective="speed", **where)
+    with pytest.raises(InvalidValue, match="which the design finds"):
+        netctrl.queue_design("cake", parameters={"rtt_s": 0.2}, **where)
+
+
+def test_a_flow_in_a_queue_of_its_own_has_half_the_rate_when_flows_double() -> None:
+    """At corners of its share; as of a load step where the capacity halves."""
+    subject = CERTIFIED["cake"]()
+    inputs = judged_box(subject, rtt_s=(0.02, 0.05), flows=(2.0, 4.0), capacity_bit_per_s=8e6).inputs
+    points = corners_of(subject, inputs, "packet")
+    assert [(at.flows, at.rtt_s, at.loop.rate * 12e3) for at in points] == [
+        (1.0, rtt, pytest.approx(rate)) for rate in (4e6, 2e6) for rtt in (0.02, 0.05)
+    ]
+    assert [at.target_s for at in points] == pytest.approx([4.0 * 12e3 / 8e6] * 4)  # CAKE's, by the whole rate
+    for each, at in zip(gains.gains_figures(subject, inputs, "packet", (1, 2)), points, strict=True):
+        codel = at.subject.codel
+        cycle = codel_cycle("cubic", at.loop.rate, at.rtt_s + 1.0 / at.loop.rate, codel, spread=False)
+        assert each.delay_99_s == pytest.approx(cycle.p99_s, rel=0.3)
+        assert each.utilization == pytest.approx(cycle.utilization, abs=0.03)
 
 
 @pytest.mark.slow

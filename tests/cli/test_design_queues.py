@@ -75,6 +75,21 @@ def test_figures_are_asked_for_and_met_or_not(run: Run) -> None:
     assert not Path("missed.json").exists()
 
 
+@pytest.mark.slow
+def test_cakes_keyword_is_asked_for_and_becomes_a_line_of_tc(run: Run) -> None:
+    """One flow at 100 ms needs a longer rtt for 95 %; the Design file has the same line, and a report but no map."""
+    status, out, _ = run("cake --rtt 100ms --N 1 --capacity 10Mbit --utilization 95% -o cake.json --report cake.html")
+    assert status == 0
+    assert out.startswith("cake for 1 flow at 100 ms: change, by packets: 99 % below ")
+    line = next(each for each in out.splitlines() if each.startswith("  tc "))
+    assert "tc qdisc replace dev DEV root cake bandwidth 10000000bit rtt " in line
+    assert run("tc cake.json --interfaces eth0 -o cake", export)[0] == 0
+    assert Path("cake/queue.tc").read_text().splitlines()[1].split("root ")[1] == line.split("root ")[1]
+    assert "times" in Path("cake.html").read_text()
+    status, _, err = run("cake --rtt 100ms --N 1 --capacity 10Mbit --utilization 95% --plot cake.svg")
+    assert (status, "a law with a map of its gain margin" in err) == (2, True)
+
+
 def test_wred_becomes_profiles_of_switches(run: Run) -> None:
     status, out, _ = run(
         "wred --min 100kB --rtt 100us --N 8:32 --capacity 100Gbit --sender dctcp --ecn --json -o w.json"

@@ -83,6 +83,15 @@ def test_the_reference_is_drop_tail_or_cubic_or_reno() -> None:
         assert evaluate(law, only=only, seeds=1, quick=True).sections[0].cases[0].reference == reference
 
 
+def test_queues_of_their_own_let_few_packets_pass_bulk() -> None:
+    """Under FQ-PIE and CAKE as under FQ-CoDel; CoDel's one queue makes them wait for 10 ms."""
+    waits = {}
+    for law in ("fq_codel", "fq_pie", "cake", "codel"):
+        (case,) = evaluate(law, only=["4.6"], seeds=1, quick=True).sections[0].cases
+        (waits[law],) = (each.mean for each in case.measures if each.metric == "one-way delay")
+    assert max(waits["fq_pie"], waits["cake"]) < waits["fq_codel"] + 1e-3 < waits["codel"] - 9e-3
+
+
 def test_parameters_are_varied_beside_the_law_itself() -> None:
     found = evaluate("arc", only=["8.3"], seeds=2).sections[0]
     told = {case.name: case for case in found.cases}

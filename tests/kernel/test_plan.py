@@ -11,12 +11,13 @@ from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.kernel.plan import PlanWriter, read_results
 from netctrl.kernel.scenarios.lacks import scenario_lacks
 from netctrl.kernel.scenarios.planner import plan_scenario
+from netctrl.kernel.scenarios.queues import discipline_of
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.red import RedQueue
-from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.laws.disciplines import CakeQueue, FqCodelQueue, FqPieQueue, KernelQueue
 from netctrl.laws.window.records import Dctcp
 from netctrl.linux.kernel import messages
-from netctrl.linux.kernel.messages import ROOT
+from netctrl.linux.kernel.messages import ROOT, attributes
 from netctrl.linux.kernel.queue_options import queue_options
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
@@ -99,6 +100,17 @@ def test_queues_that_the_kernel_lacks_are_named(scenario_of, queue, said: str) -
     assert missing is not None
     assert "links.line.queue" in missing
     assert said in missing
+
+
+def test_fq_pie_and_cake_are_sent_as_tc_sends_them(scenario_of) -> None:
+    """CAKE's bandwidth in bytes a second, of 64 bits; its target a twentieth of rtt."""
+    cake, pie = (
+        attributes(discipline_of(scenario_of(queue).links[0], 1500.0).options)
+        for queue in (CakeQueue(rtt="40ms", bandwidth="8Mbit"), FqPieQueue(buckets=16, beta=10.0))
+    )
+    assert struct.unpack("=Q", cake[2]) == (1_000_000,)
+    assert [struct.unpack("=I", cake[k])[0] for k in (7, 8)] == [40_000, 2000]
+    assert [struct.unpack("=I", pie[k])[0] for k in (2, 3, 4, 5, 6, 7, 10)] == [16, 15_000, 15_000, 2, 10, 1500, 1]
 
 
 def test_limits_are_named(scenario_of) -> None:

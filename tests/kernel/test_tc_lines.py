@@ -24,6 +24,7 @@ from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.red import RedLaw
 from netctrl.linux.export.queue_law import queue_on_linux
 from netctrl.linux.kernel.messages import attributes
+from netctrl.model.law import QueueLaw
 
 pytestmark = pytest.mark.needs("lab")
 HZ = 1000
@@ -96,6 +97,21 @@ def test_red_has_the_designs_thresholds_weight_and_probability(tmp_path: Path) -
     _, again = reported(tmp_path / "again", "red", options.hex())
     assert struct.unpack("=IIIBBBB", again[1])[5] == cell
     assert again[3] == found[3]
+
+
+@pytest.mark.skipif(shutil.which("tc") is None, reason="needs tc: `apt-get install iproute2`")
+def test_fq_codel_and_cake_have_the_lines_times(tmp_path: Path) -> None:
+    """In us; CAKE's bandwidth in bytes a second, and the target that tc makes of its rtt."""
+    times = {"fq_codel": {"target_s": 0.02, "interval_s": 0.3}, "cake": {"target_s": 0.015, "rtt_s": 0.3}}
+    found = {}
+    for name, given in times.items():
+        law = QueueLaw(name=name, implementation="", parameters=given, gains={})
+        (tmp_path / name).write_text(queue_on_linux(law, "lo", 2e6).files["queue.tc"])
+        kind, found[name] = reported(tmp_path / f"{name}-out", "batch", str(tmp_path / name))
+        assert kind == name
+    assert numbers(found["fq_codel"], (1, 3)) == pytest.approx([20_000, 300_000], abs=1)  # kept in 1.024 us
+    assert numbers(found["fq_codel"], (6,)) == [300]
+    assert (struct.unpack("=Q", found["cake"][2])[0], numbers(found["cake"], (7, 8))) == (250_000, [300_000, 15_000])
 
 
 def test_dualpi2_has_the_designs_gains_as_the_kernel_keeps_them(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def delivered(came: list[tuple[int, int]], times_ms: list[int], slot: int) -> li
 
 
 class Queues:
-    """Queues of one discipline: "prio", "drr" or "fq_codel", with a byte limit on all of them."""
+    """Queues of one discipline: "prio", "drr", "fq_codel" or "cake", with a byte limit on all of them."""
 
     def __init__(self, kind: str, quanta: list[int], limit: int, codel: CodelParameters | None = None) -> None:
         self.kind, self.quanta, self.limit, self.codel = kind, quanta, limit, codel
@@ -58,7 +58,7 @@ class Queues:
         self.waiting[q].append((time, size))
         if self.kind != "prio" and q not in self.new + self.old:
             self.deficit[q] = self.quanta[q]
-            (self.new if self.kind == "fq_codel" else self.old).append(q)
+            (self.new if self.codel else self.old).append(q)
         while sum(map(self.bytes_of, range(len(self.waiting)))) > self.limit:
             if self.kind == "prio":
                 victim = max(v for v in range(len(self.waiting)) if self.waiting[v])
@@ -86,7 +86,7 @@ class Queues:
                 continue
             while self.waiting[q]:
                 time, size = self.waiting[q].popleft()
-                alone = self.bytes_of(q) <= full
+                alone = self.bytes_of(q) <= (0 if self.kind == "cake" else full)
                 if self.codel and codel_head(self.state[q], now / 1e9, (now - time) / 1e9, alone, self.codel):
                     self.lost[q] += 1
                     continue

@@ -178,7 +178,7 @@ def _with_gains(
         return found, [f"no gains hold: {error}"]
     proof = design.certificate
     sampled = proof.verdict.sampled
-    if sampled is None or sampled.gain_margin_db_proved is None:
+    if sampled is None or sampled.gain_margin_db_proved is None or proof.disk_margin_proved is None:
         return found, ["no gains hold: the proof of their margins was cut short; narrow the box"]
     held = GainsThatHold(
         parameters=design.law.parameters,

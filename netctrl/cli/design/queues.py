@@ -1,4 +1,4 @@
-"""`netctrl design pie`, `docsis-pie`, `pi2`, `dualpi2`, `red`, `wred` and `ecn`."""
+"""`netctrl design pie`, `docsis-pie`, `pi2`, `dualpi2`, `red`, `wred`, `codel`, `fq_codel`, `cake` and `ecn`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from netctrl.cli.certify.law_options import (
     TUPDATE_TAKES,
     TwoQueues,
 )
-from netctrl.cli.design.common import Wanted, call, deliver
+from netctrl.cli.design.common import Wanted, call, deliver, design_report
 from netctrl.cli.options import TIME, given, kind, option
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, parse_count
@@ -46,10 +46,9 @@ _OBJECTIVE = (
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Goal:
-    """What is sought: arguments of `netctrl.queue_design`."""
+class Feeling:
+    """What users are to feel: arguments of `netctrl.queue_design`."""
 
-    objective: Annotated[str | None, option("WHAT", _OBJECTIVE)] = None
     p99_s: Annotated[
         float | None, TIME(f"99th percentile of the queueing delay, at most: {DURATION_TAKES}", "--p99")
     ] = None
@@ -57,6 +56,14 @@ class Goal:
     step_s: Annotated[
         float | None, TIME(f"time above two targets after a step of the load, at most: {DURATION_TAKES}", "--step")
     ] = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Goal(Feeling):
+    """What is sought."""
+
+    objective: Annotated[str | None, option("WHAT", _OBJECTIVE)] = None
     disk_margin: Annotated[
         float | None, _MARGIN(f"disk margin kept at every point: {_MARGIN_TAKES} (0.667; with figures 0.353)")
     ] = None
@@ -206,7 +213,49 @@ def wred(
     return _designed("wred", parameters, where, goal or Goal(), wanted)
 
 
-def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Goal, wanted: Wanted | None) -> int:
+def codel(where: Where, goal: Feeling | None = None, wanted: Wanted | None = None, *, ecn: _ECN = False) -> int:
+    """CoDel's target and interval for a range of loads, or the shipped ones where no others are better on packets.
+
+    Examples
+    --------
+    netctrl design codel --rtt 20ms --N 16 --capacity 2Mbit
+    netctrl design codel --rtt 50ms --N 4 --capacity 5Mbit --p99 30ms --json
+    """
+    return _designed("codel", {"ecn": True} if ecn else {}, where, goal or Feeling(), wanted)
+
+
+def fq_codel(where: Where, goal: Feeling | None = None, wanted: Wanted | None = None, *, ecn: _ECN = False) -> int:
+    """FQ-CoDel's target and interval, and with a rate its quantum, for slow and long links; or the shipped ones.
+
+    Examples
+    --------
+    netctrl design fq_codel --rtt 50ms --N 1:4 --capacity 2Mbit
+    netctrl design fq_codel --rtt 100ms --N 1 --capacity 10Mbit --utilization 97%
+    """
+    return _designed("fq_codel", {"ecn": True} if ecn else {}, where, goal or Feeling(), wanted)
+
+
+def cake(where: Where, goal: Feeling | None = None, wanted: Wanted | None = None, *, ecn: _ECN = False) -> int:
+    """CAKE's keyword rtt beside its bandwidth, which is --capacity; or the shipped one. Hosts aren't modelled.
+
+    Examples
+    --------
+    netctrl design cake --rtt 20ms:60ms --N 1:4 --capacity 2Mbit
+    netctrl design cake --rtt 100ms --N 1 --capacity 10Mbit --utilization 95% -o cake.json
+    """
+    return _designed("cake", {"ecn": True} if ecn else {}, where, goal or Feeling(), wanted)
+
+
+def _tc_line(design: QueueDesign) -> str:
+    """The design with the line of tc that sets it."""
+    from netctrl.linux.export.queue_law import tc_arguments
+
+    rates = design.inputs.box.capacity_bit_per_s
+    arguments = tc_arguments(design.law.name, design.law.parameters, None if rates is None else rates[0])
+    return design_report(design, [("tc", f"tc qdisc replace dev DEV root {' '.join(arguments)}")])
+
+
+def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Feeling, wanted: Wanted | None) -> int:
     """A design, beside the shipped gains where it has a goal for PI laws: written, printed, and its exit status."""
     arguments = {**given(vars(where)), **given(vars(goal), "check")}
     engines = goal.engines() if isinstance(goal, PiGoal) else ()
@@ -224,7 +273,7 @@ def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Goal,
         failed.extend(missing if isinstance(goal, PiGoal) and goal.check is not None else [])
         return design
 
-    status = deliver(wanted, made)
+    status = deliver(wanted, made, table=None if isinstance(goal, Goal) else _tc_line)
     if status == GOOD and failed:
         raise failed[0]
     return status

@@ -131,7 +131,7 @@ def _made(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Imp
             return arc_on_linux(design, _interface(job), aqm, _settings(job), drop=job.drop), checks
         case QueueDesign():
             rates = design.inputs.box.capacity_bit_per_s
-            return queue_on_linux(design.law, _interface(job), None if rates is None else rates[1]), ()
+            return queue_on_linux(design.law, _interface(job), None if rates is None else rates[0]), ()
         case EcnDesign():
             return _step(job, design), ()
         case HftracDesign():

@@ -37,6 +37,7 @@ from netctrl.core.units import format_quantity
 from netctrl.design.queue.record import Asked, Objective, QueueDesign, QueueInputs, QueueProof
 from netctrl.design.queue.samples import TOLERANCE, DiskProof, Point, pi_samples, prove_disk_margin
 from netctrl.design.queue.search import (
+    CODELS,
     LINES,
     PI_LAWS,
     SHIPPED_LINES,
@@ -44,6 +45,7 @@ from netctrl.design.queue.search import (
     fastest,
     guarded,
     guarded_lines,
+    ladder,
     line_of,
     steadiest,
     steepest,
@@ -57,11 +59,13 @@ DISK_MARGIN = 2.0 / 3.0
 """Disk margin of a factor 2 (6 dB) in gain, or 37 degrees of phase, or of both in part: it implies the design rule."""
 GUARD = 2.0 * tan(radians(20.0) / 2.0)
 """Disk margin that implies 20 degrees and 3 dB: a guard against errors of the model, where figures on packets judge."""
-LAWS = (*PI_LAWS, *LINES)
+LAWS = (*PI_LAWS, *LINES, *CODELS)
 _FOUND = {
     **dict.fromkeys(PI_LAWS, ("beta",)),
     "red": ("max_bytes", "probability"),
     "wred": ("max_bytes", "max_percent"),
+    **dict.fromkeys(CODELS, ("target_s", "interval_s")),
+    "cake": ("rtt_s", "target_s"),
 }
 """Law -> parameters that the design finds with either objective."""
 _MOST = 1.8
@@ -97,11 +101,26 @@ class Problem(NamedTuple):
         return self.inputs.least_disk_margin
 
     def design(
-        self, made: dict[str, Any], proof: DiskProof, argv: Iterable[str], warnings: Iterable[str] = ()
+        self, made: dict[str, Any], proof: DiskProof | None, argv: Iterable[str], warnings: Iterable[str] = ()
     ) -> QueueDesign:
-        """Design of a law with its proof."""
+        """Design of a law with its proof; None of CoDel, which has its cycle."""
         subject, box = law_of(self.law, made), self.box
         verdict = certify(subject, **msgspec.structs.asdict(box.inputs)).certificate
+        law = QueueLaw(name=self.law, implementation=subject.implementation, parameters=made, gains=subject.gains)
+        if proof is None:
+            at = verdict.predicted or verdict.beyond[0]
+            certificate = QueueProof(
+                status=Status.ADMISSIBLE,
+                disk_margin=None,
+                disk_margin_proved=None,
+                sender=at.sender,
+                flows=at.flows,
+                rtt_s=at.rtt_s,
+                speed=None,
+                verdict=verdict,
+                warnings=(*warnings, *verdict.warnings),
+            )
+            return QueueDesign.of(self.inputs, law, certificate, argv=argv)
         figures = self.inputs.objective == "figures" and self.least is not None
         enough = min(self.least or DISK_MARGIN, DISK_MARGIN) if figures else DISK_MARGIN
         certificate = QueueProof(
@@ -122,7 +141,6 @@ class Problem(NamedTuple):
                 *verdict.warnings,
             ),
         )
-        law = QueueLaw(name=self.law, implementation=subject.implementation, parameters=made, gains=subject.gains)
         return QueueDesign.of(self.inputs, law, certificate, argv=argv)
 
 
@@ -138,7 +156,7 @@ def problem_of(
     if parameters is not None and not isinstance(parameters, Mapping):
         raise InvalidValue("parameters", parameters, "a mapping from names to values, as in {'target_s': 0.015}")
     given = _checked(law, dict(parameters or {}), objective)
-    least = _least(objective, disk_margin)
+    least = _least(law, objective, disk_margin)
     box = judged_box(_any_law(law, given), **where)
     curved = where.get("senders") is None and CUBIC.name in box.inputs.senders
     if curved:  # its proofs take minutes
@@ -149,7 +167,7 @@ def problem_of(
     return Problem(inputs, given, box, curved)
 
 
-def law_of(name: str, parameters: Mapping[str, Any]) -> Subject:
+def law_of(name: str, parameters: Mapping[str, Any]) -> Any:
     """A law that can be designed, with its parameters."""
     return CERTIFIED[name](**parameters)
 
@@ -170,6 +188,8 @@ def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
     """Parameters that were given, with all that the search needs."""
     checked_word("law", law, LAWS)
     checked_word("objective", objective, get_args(Objective))
+    if law in CODELS and objective != "figures":
+        raise InvalidValue("objective", objective, f"figures: {law} drops by a schedule and has no margins")
     if objective == "margin" and law in LINES:
         raise InvalidValue("objective", objective, f"speed: the line of {law} has no second gain")
     found = (*_FOUND[law], "alpha") if law in PI_LAWS and objective != "margin" else _FOUND[law]
@@ -185,10 +205,10 @@ def _checked(law: str, given: dict[str, Any], objective: str) -> dict[str, Any]:
     return given
 
 
-def _least(objective: str, disk_margin: float | None) -> float | None:
-    if objective == "margin":
+def _least(law: str, objective: str, disk_margin: float | None) -> float | None:
+    if objective == "margin" or law in CODELS:
         if disk_margin is not None:
-            raise InvalidValue("disk_margin", disk_margin, "no value with the objective margin")
+            raise InvalidValue("disk_margin", disk_margin, "no value with the objective margin, or for CoDel")
         return None
     if disk_margin is None:
         return GUARD if objective == "figures" else DISK_MARGIN
@@ -199,7 +219,7 @@ def _least(objective: str, disk_margin: float | None) -> float | None:
 
 def _any_law(law: str, given: Mapping[str, Any]) -> Subject:
     """The law with any gains: equilibria of laws with a target don't depend on them."""
-    if law in PI_LAWS:
+    if law not in LINES:
         return CERTIFIED[law](**given)
     return CERTIFIED[law](**line_of(law, given, 2 * given["min_bytes"], 100))
 
@@ -231,19 +251,24 @@ def searched(problem: Problem) -> tuple[dict[str, Any], DiskProof]:
 
 
 def shipped_of(problem: Problem) -> dict[str, Any]:
-    """Parameters with the gains or the line that the implementation ships."""
+    """Parameters with the gains, the line or the times that the implementation ships."""
     law, given = problem.law, problem.given
     if law in LINES:
         widths, percent = SHIPPED_LINES[law]
         return line_of(law, given, widths * given["min_bytes"], percent)
     known = CERTIFIED[law](**given).parameters
-    return {**given, **{name: known[name] for name in ("alpha", "beta")}}
+    return {**given, **{name: known[name] for name in (("alpha", "beta") if law in PI_LAWS else _FOUND[law])}}
 
 
 def candidates(problem: Problem) -> list[dict[str, Any]]:
     """Parameters in the target's steps whose disk margin is enough at samples of the box; NoAdmissibleDesign where a PI
-    law has no equilibrium, and lines without one left out."""
+    law has no equilibrium, and lines without one left out. Of CoDel all with an interval in which flows can answer:
+    the longest round-trip time, or the shipped one if that is shorter."""
     law, given, box = problem.law, problem.given, problem.box
+    if law in CODELS:
+        shipped = shipped_of(problem)
+        least = min(box.rtt[1], CERTIFIED[law](**shipped).codel.interval)
+        return [each for each in ladder(law, given, least) if each != shipped]
     least = (problem.least or GUARD) / (1.0 - 1.1 * TOLERANCE)  # of the samples, so that a proof finds it, too
     if law in LINES:
         return [each for each in guarded_lines(law, given, box, least) if absent(law_of(law, each), box) is None]

@@ -17,7 +17,7 @@ from netctrl.model.law import QueueLaw
 Objective = Literal["figures", "speed", "margin"]
 
 
-_GAINS = ("alpha", "beta", "max_bytes", "probability", "max_percent")
+_GAINS = ("alpha", "beta", "max_bytes", "probability", "max_percent", "target_s", "interval_s", "rtt_s")
 """What designs find, as parameters of laws."""
 
 
@@ -59,7 +59,7 @@ class QueueInputs(Record, frozen=True):
     speed: the greatest integral gain, or the steepest line, with that disk margin. margin: the greatest disk margin
     with the integral gain that is given."""
     least_disk_margin: float | None
-    """Disk margin that is kept in the whole box; null where the objective is margin."""
+    """Disk margin that is kept in the whole box; null where the objective is margin, and of CoDel."""
     parameters: dict[str, float | int | str | bool]
     """Parameters of the law that were given, in SI units."""
     box: CertifyInputs
@@ -78,14 +78,15 @@ class QueueInputs(Record, frozen=True):
 
 
 class QueueProof(Record, frozen=True):
-    """Certificate of a queue's design: the loop of the law that is exported, proved at every point of the box."""
+    """Certificate of a queue's design: the loop of the law that is exported, proved at every point of the box; of CoDel
+    its cycle, looked at on a grid."""
 
     status: Status
     """admissible: 6 dB and 30 degrees at every point of the box, proved; of the objective figures its disk margin,
-    proved, and what is asked for, on packets."""
-    disk_margin: float
-    """2/‖S − T‖∞ at the worst point; 0 where a loop is unstable."""
-    disk_margin_proved: float
+    proved, which CoDel hasn't, and what is asked for, on packets."""
+    disk_margin: float | None
+    """2/‖S − T‖∞ at the worst point; 0 where a loop is unstable; null of CoDel."""
+    disk_margin_proved: float | None
     """No point of the box has less."""
     sender: str
     """Sender of the worst point."""
@@ -93,12 +94,12 @@ class QueueProof(Record, frozen=True):
     """Number of flows there; null where the window is given."""
     rtt_s: float
     """Round-trip time without the queue there [s]."""
-    speed: float
+    speed: float | None
     """Integral gain a second where nothing scales it, alpha/T [1/s²], of RED and WRED the slope [1/byte].
 
     A change Δx of the load, in the law's output, leaves an integral of the delay's deviation of Δx/speed [s²]."""
     verdict: QueueVerdict
-    """Gain, phase and delay margins with their proofs, as `netctrl certify` finds them."""
+    """Gain, phase and delay margins with their proofs, or CoDel's cycle, as `netctrl certify` finds them."""
     warnings: tuple[str, ...]
     """Cautions before using the law."""
     figures: tuple[GainsFigures, ...] = ()
@@ -114,16 +115,23 @@ def queue_summary(inputs: QueueInputs, law: QueueLaw, proof: QueueProof) -> Summ
     """Title and (name, text) rows: gains, disk margin, and the margins of the certificate."""
     least = inputs.least_disk_margin
     asked = "greatest disk margin" if least is None else f"disk margin of at least {least:.3g}"
+    asked = "by its cycle and packets" if proof.disk_margin is None else asked
     title = f"{law.name} ({law.implementation}), {asked}, {_where(inputs.box)}"
     flows = "" if proof.flows is None else f" with {proof.flows:.4g} flows"
     unit = "1/byte" if law.name in ("red", "wred") else "1/s²"
     rows = [
         ("parameters", ", ".join(f"{name} {_text(value)}" for name, value in law.parameters.items())),
         ("in effect", ", ".join(f"{name} {value:.6g}" for name, value in law.gains.items())),
-        ("disk margin", f"{proof.disk_margin:.3f}, proved {proof.disk_margin_proved:.3f} at every point"),
-        ("  worst point", f"{proof.sender}{flows} at {format_quantity(proof.rtt_s, 's', 4)}"),
-        ("speed", f"{proof.speed:.4g} {unit}"),
     ]
+    if proof.disk_margin is not None:
+        rows += [
+            ("disk margin", f"{proof.disk_margin:.3f}, proved {proof.disk_margin_proved:.3f} at every point"),
+            ("  worst point", f"{proof.sender}{flows} at {format_quantity(proof.rtt_s, 's', 4)}"),
+            ("speed", f"{proof.speed:.4g} {unit}"),
+        ]
+    elif (cycle := proof.verdict.predicted) is not None:
+        delay = f"99 % below {format_quantity(cycle.delay_p99_s, 's', 3)}"
+        rows.append(("cycle, worst", f"{delay}, {100.0 * cycle.utilization:.1f} % used"))
     found = proof.verdict.sampled
     if found is not None:
         least = "" if found.gain_margin_db_proved is None else f" (proved {found.gain_margin_db_proved:.2f} dB)"
@@ -141,16 +149,21 @@ def _beside_shipped(proof: QueueProof) -> list[tuple[str, str]]:
         return [(f"{engine}, worst", ours.text) for engine, ours in _felt(proof.figures)]
     for (engine, ours), (_, theirs) in zip(*map(_felt, (proof.figures, proof.shipped)), strict=True):
         if proof.keep:
-            rows.append((f"{engine}, worst", f"shipped gains: {ours.text}"))
+            rows.append((f"{engine}, worst", f"shipped {_sought(proof)}: {ours.text}"))
             continue
         known = proof.shipped[0].parameters
         gains = ", ".join(f"{name} {known[name]:.6g}" for name in _GAINS if name in known)
         rows += [
-            (f"{engine}, worst", f"these gains: {ours.text}"),
+            (f"{engine}, worst", f"these {_sought(proof)}: {ours.text}"),
             ("", f"shipped {gains}: {theirs.text}"),
             ("", _better(ours, theirs)),
         ]
     return rows
+
+
+def _sought(proof: QueueProof) -> str:
+    """What was sought, in a word."""
+    return "gains" if proof.disk_margin is not None else "times"
 
 
 def _felt(figures: tuple[GainsFigures, ...]) -> list[tuple[str, Felt]]:
@@ -174,12 +187,16 @@ def queue_verdict(inputs: QueueInputs, proof: QueueProof) -> str:
     if proof.keep is not None:
         (_, ours) = _felt(proof.figures)[0]  # on packets
         shipped = _felt(proof.shipped)[0][1].text if proof.shipped else "no equilibrium in this box"
-        margins = f"a disk margin of at least {proof.disk_margin_proved:.3f} at every point"
-        guard = f"with {margins}" if proof.status is Status.ADMISSIBLE else f"{proof.status}, without the disk margin"
+        guard = f"{proof.status}, without the disk margin"
+        if proof.disk_margin_proved is None:
+            guard = "by packets"
+        elif proof.status is Status.ADMISSIBLE:
+            guard = f"with a disk margin of at least {proof.disk_margin_proved:.3f} at every point"
         if missing := inputs.asked.missing(ours):
             return f"{where}: not met, {missing}: {ours.text}"
         if proof.keep:
-            return f"{where}: keep the shipped gains, {guard}: {ours.text}; no other gains were better without a loss"
+            what = _sought(proof)
+            return f"{where}: keep the shipped {what}, {guard}: {ours.text}; no other {what} were better without a loss"
         return f"{where}: change, {guard}: {ours.text}; shipped: {shipped}"
     if proof.status is Status.ADMISSIBLE:
         return f"{where}: holds, with a disk margin of at least {proof.disk_margin_proved:.3f} at every point"
@@ -197,7 +214,7 @@ def _where(box: CertifyInputs) -> str:
     load = (
         f"windows of {span_text(box.window_packets)} packets"
         if box.window_packets is not None
-        else f"{span_text(box.flows or (0.0, 0.0))} flows"
+        else f"{span_text(box.flows or (0.0, 0.0))} flow{'' if box.flows == (1.0, 1.0) else 's'}"
     )
     low, high = (format_quantity(end, "s") for end in box.rtt_s)
     return f"{load} at {low if low == high else f'{low} to {high}'}"

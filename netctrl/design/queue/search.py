@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from math import ceil, exp, inf, log
 from typing import Any, NamedTuple
 
@@ -29,8 +30,11 @@ from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP, dualpi2_gain
 from netctrl.laws.targets.pie_law import PIE_MAX, PIE_STEP
 from netctrl.laws.targets.red import red_weight_log
 
-PI_LAWS, LINES = ("pie", "dualpi2", "pi2", "docsis-pie"), ("red", "wred")
-"""Laws whose gains are found, and those whose lines are."""
+PI_LAWS, LINES, CODELS = ("pie", "dualpi2", "pi2", "docsis-pie"), ("red", "wred"), ("codel", "fq_codel", "cake")
+"""Laws whose gains are found, those whose lines are, and those whose times are."""
+TARGETS_MS = (2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100)
+INTERVALS_MS = (20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000)
+"""Times of CoDel that are tried, where the target is from a fiftieth to half of the interval."""
 _RATIOS = (0.02, 2000.0)
 """Range of β/α in which β is sought, over the longest round trip in updates."""
 _SCAN, _NARROWED, _ROUNDS = 33, 9, 4
@@ -176,6 +180,16 @@ def completed(law: str, given: Mapping[str, Any]) -> dict[str, Any]:
     burst = given.get("burst") or max(ceil(5 * given["min_bytes"] / (3 * packet)), 1)
     red_weight_log(given["min_bytes"], burst, packet)
     return {**given, "average_packet": packet, "burst": burst}
+
+
+def ladder(law: str, given: Mapping[str, Any], least: float) -> list[dict[str, Any]]:
+    """Parameters of CoDel, or of CAKE, whose target is a twentieth of its interval, with all times that are tried;
+    `least` is the shortest interval [s]."""
+    intervals = [ms for ms in INTERVALS_MS if 1e-3 * ms >= least]
+    if law == "cake":
+        return [{**given, "rtt_s": 1e-3 * ms, "target_s": 1e-3 * ms / 20.0} for ms in intervals]
+    pairs = product(TARGETS_MS, intervals)
+    return [{**given, "target_s": 1e-3 * t, "interval_s": 1e-3 * i} for t, i in pairs if 2 * t <= i <= 50 * t]
 
 
 def steepest(

@@ -13,7 +13,7 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.codegen import Refused
-from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.laws.disciplines import CakeQueue, FqCodelQueue, FqPieQueue, KernelQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.targets.dualpi2 import DUALPI2_STEP, dualpi2_gain, nearest_dualpi2_steps
 from netctrl.linux.kernel.queue_options import queue_options
@@ -75,20 +75,23 @@ def _described(link: Link, packet: float) -> tuple[str, Mapping[str, Any]]:
         return "bfifo", {"limit": _UNLIMITED_BYTES if link.buffer is None else link.buffer}
     if isinstance(queue, PieQueue):
         return "pie", _pie(queue) | {"limit": packets}
-    if isinstance(queue, CodelQueue):
-        times = {"target": _micro("target", queue.target), "interval": _micro("interval", queue.interval)}
-        return "codel", times | {"limit": packets, "ecn": 1}
-    if isinstance(queue, FqCodelQueue):
-        times = {"target": _micro("target", queue.target), "interval": _micro("interval", queue.interval)}
+    own: dict[str, float] = {"limit": packets, "ecn": 1}
+    if isinstance(queue, FqCodelQueue | FqPieQueue):
         if queue.buckets == 0:
             raise InvalidValue("buckets", 0, "a number of queues: the kernel hashes flows to them")
-        quantum = packet if queue.quantum is None else queue.quantum
-        return "fq_codel", times | {"limit": packets, "flows": queue.buckets, "quantum": quantum, "ecn": 1}
+        own |= {"flows": queue.buckets, "quantum": packet if queue.quantum is None else queue.quantum}
+    if isinstance(queue, FqPieQueue):
+        return "fq_pie", queue.sent | own
+    if isinstance(queue, CodelQueue | FqCodelQueue):
+        times = {name: _micro(name, getattr(queue, name)) for name in ("target", "interval")}
+        return queue.__struct_config__.tag, times | own
+    if isinstance(queue, CakeQueue):
+        bandwidth = {} if queue.bandwidth is None else {"bandwidth": queue.bandwidth}
+        target = queue.rtt / 20.0 if queue.target is None else queue.target
+        return "cake", {"rtt": _micro("rtt", queue.rtt), "target": _micro("target", target)} | bandwidth
     if isinstance(queue, DualPi2Queue):
         return "dualpi2", _dualpi2(queue) | {"limit": packets}
-    takes = (
-        "droptail, pie, codel, fq_codel, dualpi2, a law that acts by epochs such as arc, or `qdisc` with a discipline"
-    )
+    takes = "droptail, pie, codel, fq_codel, fq_pie, cake, dualpi2, a law that acts by epochs such as arc, or `qdisc`"
     raise InvalidValue("kind", queue.__struct_config__.tag, takes)
 
 

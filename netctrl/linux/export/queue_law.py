@@ -1,4 +1,4 @@
-"""Laws of queues that Linux has itself, as arguments of tc(8): PIE, DualPI2 and RED in their steps.
+"""Laws of queues that Linux has itself, as arguments of tc(8): PIE, DualPI2, RED, CoDel and CAKE in their steps.
 
 A step threshold is RED with equal thresholds, or the thresholds of CoDel and DualPI2.
 
@@ -17,11 +17,12 @@ other laws.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import ceil
+from math import ceil, isclose
 from typing import Any, NamedTuple
 
 from netctrl.core.errors import InvalidValue, any_of, checked_number
 from netctrl.core.units import MICROSECOND, NANOSECOND, packets_per_second
+from netctrl.laws.disciplines import CakeQueue
 from netctrl.laws.targets.dualpi2 import dualpi2_sent, dualpi2_shown
 from netctrl.laws.targets.integers import U32, checked_u32
 from netctrl.laws.targets.pie_law import PIE_STEP
@@ -70,7 +71,8 @@ def tc_arguments(name: str, parameters: Mapping[str, Any], bandwidth_bit_per_s: 
     name, parameters
         Of a `QueueLaw`.
     bandwidth_bit_per_s : float, optional
-        Rate of the link, by which `red` ages the average of an idle queue [bit/s].
+        Rate of the link, by which `red` ages the average of an idle queue, of which `cake` is the shaper, and by which
+        fq_codel's quantum is CAKE's [bit/s].
 
     Raises
     ------
@@ -95,7 +97,19 @@ def tc_arguments(name: str, parameters: Mapping[str, Any], bandwidth_bit_per_s: 
         rate = () if bandwidth_bit_per_s is None else ("bandwidth", f"{bandwidth_bit_per_s:.0f}bit")
         flags = [flag for flag in ("ecn", "adaptive") if given.get(flag)]
         return ("red", *sizes, *average, "probability", f"{given['probability']:.10g}", *rate, *flags)
-    raise InvalidValue("law", name, "a law of Linux: pie in sixteenths of 1/s, dualpi2, or red")
+    if name in ("codel", "fq_codel"):
+        more = (
+            ("quantum", f"{CakeQueue(bandwidth=bandwidth_bit_per_s).quantum:.0f}")
+            if name == "fq_codel" and bandwidth_bit_per_s
+            else ()
+        )
+        marks = ("ecn",) if given.get("ecn") else ()
+        return (name, "target", _time(given["target_s"]), "interval", _time(given["interval_s"]), *more, *marks)
+    if name == "cake" and isclose(20.0 * given.get("target_s", given["rtt_s"] / 20.0), given["rtt_s"], rel_tol=1e-3):
+        shaped = () if bandwidth_bit_per_s is None else ("bandwidth", f"{bandwidth_bit_per_s:.0f}bit")
+        return ("cake", *shaped, "rtt", _time(given["rtt_s"]))
+    takes = "a law of Linux: pie in sixteenths of 1/s, dualpi2, red, codel, fq_codel, or cake with a target of rtt/20"
+    raise InvalidValue("law", name, takes)
 
 
 def queue_on_linux(law: QueueLaw, interface: str, bandwidth_bit_per_s: float | None = None) -> TcExport:

@@ -12,6 +12,7 @@ from math import ceil, log1p, log2
 from typing import Any, NamedTuple
 
 from netctrl.core.errors import InvalidValue, checked_number, did_you_mean
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.targets.dualpi2 import DUALPI2_MAX, DUALPI2_STEP
 from netctrl.laws.targets.pie_law import PIE_MAX
 from netctrl.linux.kernel.messages import attribute, attributes
@@ -103,6 +104,7 @@ PARAMETERS: dict[str, dict[str, _Parameter]] = {
         "horizon": _micro(14),
     },
     "cake": {
+        "bandwidth": _Parameter(2, 1.0 / BITS_PER_BYTE, "bit/s", 2**64 - 1, "=Q"),
         "flow_mode": _count(5, 7),
         "rtt": _micro(7),
         "target": _micro(8),

@@ -4,7 +4,7 @@ A law that spaces its drops by a schedule has no slope: it cuts the window, lets
 target for an interval, and cuts it again. One flow in a queue of its own (FQ-CoDel, CAKE) is nearly deterministic, so
 that this cycle is what happens. In packets in flight F, with C packets a second and the round trip d without waiting,
 the queue waits (F − C d)/C. F is the whole part of the sender's own window (`netctrl.laws.tcp`), d has the packet's own
-time on the wire, and the law's own function judges each packet (`codel_head`, `cobalt_head`): nothing is fitted.
+time on the wire, and the law's own function judges each packet (`codel_head`): nothing is fitted.
 A cut takes F down by what acknowledgements leave:
 
 - Linux sends on through it at a lower rate (proportional rate reduction, RFC 6937), and evenly after it;
@@ -51,7 +51,6 @@ def codel_cycle(
     path_s: float,
     codel: CodelParameters,
     *,
-    cobalt: bool = False,
     marks: bool = False,
     spread: bool = True,
     link_rate: float | None = None,
@@ -66,9 +65,7 @@ def codel_cycle(
     rate, path_s : float
         C of the flow's queue [packet/s], and the round trip without waiting [s].
     codel : CodelParameters
-        Target and interval [s].
-    cobalt : bool
-        Whether the law is CAKE's COBALT.
+        Target and interval [s], and whether the law is CAKE's COBALT.
     marks : bool
         Whether packets are marked and not dropped.
     spread : bool
@@ -92,19 +89,7 @@ def codel_cycle(
     kept = np.empty((_MOST_STEPS, 2))
     shared = rate if link_rate is None else link_rate
     pieces, used, period, cuts = run_codel(
-        WINDOWS.index(sender),
-        row,
-        np.zeros(STATES),
-        kept,
-        rate,
-        path_s,
-        shared,
-        codel,
-        cobalt,
-        spread,
-        marks,
-        _WARM,
-        _CUTS,
+        WINDOWS.index(sender), row, np.zeros(STATES), kept, rate, path_s, shared, codel, spread, marks, _WARM, _CUTS
     )
     if cuts < _WARM + _LEAST_CUTS:
         return None

@@ -11,17 +11,18 @@ from math import floor, inf
 import numpy as np
 
 from netctrl.core.jit import njit
-from netctrl.laws.aqm.cobalt import CobaltDrops, cobalt_head
 from netctrl.laws.aqm.codel import CodelDrops, CodelParameters, codel_head
 from netctrl.laws.record import compiled_view, width
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
 
-_window, _codel, _cobalt = (compiled_view(each) for each in (TcpWindow, CodelDrops, CobaltDrops))
-_codel_head, _cobalt_head = (njit(each, error_model="numpy") for each in (codel_head, cobalt_head))
+_window, _codel = compiled_view(TcpWindow), compiled_view(CodelDrops)
+_head = njit(codel_head, error_model="numpy")
 _grow, _cut = window_acts(error_model="numpy")
-STATES = max(width(CodelDrops), width(CobaltDrops))
-"""Length of a row of either law's state."""
+STATES = width(CodelDrops)
+"""Length of a row of the law's state."""
+_BEHIND = (2.0 - 1e-9, 1.0 - 1e-9)
+"""Packets behind one that is dropped, at least: of all queues below CoDel, of its own below COBALT."""
 _PENDING = 64
 _ACKS = 3.0
 """Later packets that are acknowledged before a missing one counts as lost."""
@@ -40,7 +41,6 @@ def run_codel(
     path: float,
     shared: float,
     codel: CodelParameters,
-    cobalt: bool,
     spread: bool,
     marks: bool,
     warm: int,
@@ -59,12 +59,12 @@ def run_codel(
     rate, path, shared : float
         C [packet/s], the round trip without waiting [s], and the rate of all queues [packet/s].
     codel : CodelParameters
-    cobalt, spread, marks : bool
+    spread, marks : bool
         As in `codel_cycle`.
     warm, cuts : int
         Cuts before pieces are kept, and cuts of which they are.
     """
-    state, drops, drops_of_cake = _window(row), _codel(head), _cobalt(head)
+    state, drops, cobalt = _window(row), _codel(head), codel.cobalt > 0.0
     heard, sent = np.empty(_PENDING), np.empty(_PENDING)
     first, pending = 0, 0
     fill, tiny = rate * path, _TINY * path
@@ -80,11 +80,8 @@ def run_codel(
         delay = max(flight - missing - base - drained, 0.0) / rate
         trip, leaves = path + delay, time + delay
         if not silent and pending < _PENDING:
-            if cobalt:
-                chosen = _cobalt_head(drops_of_cake, leaves, delay, codel)
-            else:
-                chosen = _codel_head(drops, leaves, delay, shared * delay < 2.0 - _TINY, codel)
-            if chosen:
+            alone = rate * delay < _BEHIND[1] and not marks if cobalt else shared * delay < _BEHIND[0]
+            if _head(drops, leaves, delay, alone, codel):
                 k = (first + pending) % _PENDING
                 heard[k], sent[k] = leaves + path + (0.0 if marks else _ACKS / rate), time
                 pending += 1
@@ -135,9 +132,7 @@ def run_codel(
         if time < until:
             h = min(h, until - time)
         if delay >= codel.target and not silent:
-            due = drops_of_cake.next_drop if cobalt else drops.next_drop
-            if not cobalt and drops.dropping == 0.0:
-                due = drops.first_above
+            due = drops.next_drop if cobalt or drops.dropping == 1.0 else drops.first_above
             if due > leaves:
                 h = min(h, due - leaves)
         h = max(h, tiny)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from netctrl.core.errors import InvalidValue
 from netctrl.core.units import format_quantity
 from netctrl.design.arc.map import arc_stability_map
 from netctrl.frequency.stability_map import StabilityMap
@@ -22,8 +24,12 @@ from netctrl.plotting.pages.svg import Hover, grid_of
 
 
 def design_page(design: Design[Any, Any, Any]) -> Page:
-    """Page of any Design, with its figure if its method has one."""
-    return _page(design, design.plot() if has_figure(design) else None)
+    """Page of any Design, with its figure if its method has one; CoDel's has no map."""
+    drawn = None
+    if has_figure(design):
+        with suppress(InvalidValue):
+            drawn = design.plot()
+    return _page(design, drawn)
 
 
 def arc_page(design: ArcDesign) -> Page:

@@ -203,7 +203,8 @@ def test_more_speed_costs_disk_margin() -> None:
 @pytest.mark.parametrize(
     ("law", "arguments", "named"),
     [
-        ("cake", {}, "law"),
+        ("fq_pie", {}, "law"),
+        ("cake", {"disk_margin": 0.5}, "disk_margin"),
         ("pie", {"objective": "fast"}, "objective"),
         ("wred", {"objective": "margin", "parameters": {"min_bytes": 1000}}, "objective"),
         ("pie", {"parameters": {"alpha": 0.125}}, "parameters"),

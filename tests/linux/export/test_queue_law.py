@@ -44,6 +44,17 @@ def test_pies_command_line_is_the_certified_law() -> None:
     assert all(gains == law.gains((low * high) ** 0.5 if low else 0.5 * high) for low, high, gains in subject.rungs)
 
 
+def test_codels_and_cakes_command_lines() -> None:
+    times = {"target_s": 0.02, "interval_s": 0.2505}
+    line = tc_arguments("fq_codel", times | {"ecn": False}, 20e6)
+    assert " ".join(line) == "fq_codel target 20ms interval 250500us quantum 610"
+    assert " ".join(tc_arguments("codel", times | {"ecn": True}, 20e6)) == "codel target 20ms interval 250500us ecn"
+    line = tc_arguments("cake", {"rtt_s": 0.3, "target_s": 0.015}, 2e6)
+    assert " ".join(line) == "cake bandwidth 2000000bit rtt 300ms"
+    with pytest.raises(InvalidValue, match="rtt/20"):
+        tc_arguments("cake", {"rtt_s": 0.3, "target_s": 0.005})
+
+
 def test_dualpi2s_command_line_is_the_certified_law() -> None:
     given = {
         "tupdate_s": 0.032,

@@ -15,6 +15,7 @@ from netctrl.linux.kernel.queue_options import PARAMETERS, netem_options, queue_
 HEADER = Path("/usr/include/linux/pkt_sched.h")
 # Our name, tc's, where it isn't that of the header.
 RENAMED = {
+    ("cake", "bandwidth"): "BASE_RATE64",
     ("cake", "memory"): "MEMORY",
     ("fq", "limit"): "PLIMIT",
     ("fq", "flow_limit"): "FLOW_PLIMIT",

@@ -9,6 +9,7 @@ import pytest
 
 from netctrl.engines.engine import simulate
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
+from netctrl.laws.disciplines import CakeQueue
 from netctrl.plants.queues.codel_cycle import codel_cycle, codel_flows
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
@@ -48,16 +49,18 @@ def test_a_slow_cycle_has_no_figures():
 
 
 def test_cobalt_is_nearly_codel_where_one_drop_is_enough():
-    one, other = (codel_cycle("cubic", 1666.7, 0.05, TIMES, cobalt=cobalt) for cobalt in (False, True))
+    one, other = (codel_cycle("cubic", 1666.7, 0.05, TIMES._replace(cobalt=cobalt)) for cobalt in (0.0, 1.0))
     assert one is not None
     assert other is not None
     assert other.utilization == pytest.approx(one.utilization, abs=0.01)
     assert other.p99_s == pytest.approx(one.p99_s, rel=0.15)
 
 
-def on_packets(mbit, rtt, sender, ecn, flows=1):
+def on_packets(mbit, rtt, sender, ecn, flows=1, queue=None):
     """Deviation, 99th percentile of the delay [s] and utilization on packets."""
-    line = Link(id="line", source="a", target="b", capacity=mbit * 1e6, delay=rtt / 4, buffer=3e7, queue=CodelQueue())
+    line = Link(
+        id="line", source="a", target="b", capacity=mbit * 1e6, delay=rtt / 4, buffer=3e7, queue=queue or CodelQueue()
+    )
     flow = Flow(id="flow", path=("line",), rtt=rtt, sender=sender, ecn=ecn, count=flows, start=(0.0, 0.5))
     scenario = Scenario(
         name="one", links=(line,), flows=(flow,), duration=90.0, warmup=30.0, interval=7e-4, packet_size=1500.0
@@ -78,6 +81,21 @@ def test_packets_have_the_same_figures(sender, mbit, rtt, ecn):
     assert abs(log(found.std_s / deviation)) < log(1.3)
     assert abs(log(found.p99_s / p99)) < log(1.3)
     assert found.utilization == pytest.approx(used, abs=0.02 if rate > 200.0 else 0.025)
+
+
+@pytest.mark.parametrize("ecn", [False, True])
+@pytest.mark.parametrize(
+    ("mbit", "rtt", "bandwidth"), [(20.0, 0.02, None), (1.0, 0.05, 1e6), (2.0, 0.05, 2e6), (5.0, 0.1, 5e6)]
+)
+def test_packets_of_cake_have_the_same_figures(mbit, rtt, bandwidth, ecn):
+    """Below its shaper, too, which lets four packets wait."""
+    rate, queue = mbit * 1e6 / 12e3, CakeQueue(bandwidth=bandwidth)
+    found = codel_cycle("cubic", rate, rtt + 1.0 / rate, queue.times(1500.0), marks=ecn, spread=False)
+    assert found is not None
+    deviation, p99, used = on_packets(mbit, rtt, "cubic", ecn, queue=queue)
+    assert abs(log(found.std_s / deviation)) < log(1.3)
+    assert abs(log(found.p99_s / p99)) < log(1.3)
+    assert found.utilization == pytest.approx(used, abs=0.02)
 
 
 @pytest.mark.parametrize("sender", ["reno", "cubic"])

@@ -12,7 +12,16 @@ import netctrl
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, PrioQueue, WfqQueue
+from netctrl.laws.disciplines import (
+    CakeQueue,
+    CbqQueue,
+    DrrQueue,
+    FqCodelQueue,
+    FqPieQueue,
+    KernelQueue,
+    PrioQueue,
+    WfqQueue,
+)
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.model.io.provenance import provenance
 from netctrl.ns3.program import compile_program, find_ns3
@@ -52,10 +61,12 @@ def scenario(links, *flows, duration=20.0, sample=1e-3, **changed) -> Scenario:
 
 WEIGHTS = (1.0, 2.5, 0.3, 1.0, 4.0)
 CODEL = CodelParameters(5e-3, 2e-2)
+MARKING = FqCodelQueue | CakeQueue | DualPi2Queue
 KINDS = {
     "prio": (PrioQueue(bands=3), [0, 0, 0], None),
     "drr": (DrrQueue(), [round(SIZE * weight) for weight in WEIGHTS], None),
     "fq_codel": (FqCodelQueue(target=5e-3, interval=2e-2, quantum=1200, buckets=0), [1200] * 5, CODEL),
+    "cake": (CakeQueue(target=5e-3, rtt=2e-2), [1514] * 5, CODEL._replace(cobalt=1.0)),
     "wfq": (WfqQueue(), list(WEIGHTS), None),
     "cbq": (CbqQueue(shares=(0.2, 0.5, 0.3)), [0.2, 0.5, 0.3], None),
 }
@@ -162,7 +173,7 @@ def test_weights_are_shares_under_overload(queue):
     np.testing.assert_allclose(found, [*(0.9 * np.array([1.0, 2.5, 4.0]) / 7.5), 0.1], rtol=5e-3)
 
 
-@pytest.mark.parametrize("queue", [DrrQueue(), WfqQueue(), FqCodelQueue(), FqCodelQueue(buckets=0)])
+@pytest.mark.parametrize("queue", [DrrQueue(), WfqQueue(), FqCodelQueue(), FqCodelQueue(buckets=0), CakeQueue()])
 def test_flows_of_any_round_trip_and_sender_have_one_share(queue):
     """Jain's index near 1, where one FIFO leaves it far below."""
     flows = [
@@ -224,6 +235,22 @@ def test_a_flood_loses_its_own_packets():
     assert sent[0] - received[0] > 2 * received[0]
 
 
+def test_a_flow_alone_in_fq_pie_has_linuxs_pie():
+    """Packet by packet; with another flow each has a PIE of its own, whose state the other one doesn't move."""
+    sent = {"target": 5e-3, "tupdate": 15e-3, "alpha": 4.0, "beta": 24.0, "ecn": 1.0}
+    fair = FqPieQueue(target=5e-3, alpha=4.0, beta=24.0, buckets=0)
+    flow = Flow(id="b", path=("link",), rtt=0.05, count=1)
+
+    def left(queue, *flows):
+        return simulate_packets(scenario(link(queue, buffer=1e6), flow, *flows, sample=0.01))
+
+    one, other = (left(queue) for queue in (fair, KernelQueue(discipline="pie", parameters=sent)))
+    np.testing.assert_array_equal(one.series["backlog"], other.series["backlog"])
+    assert other.series["lost"].sum() > 0
+    beside = left(fair, udp("u", 0.4))
+    assert beside.series["payload"][1].sum() == pytest.approx(0.4 * RATE / 8.0 * 20.0 * (SIZE - 40) / SIZE, rel=0.03)
+
+
 def test_flows_are_hashed_anew_by_each_seed():
     """Of 40 flows in 8 buckets some share one; which ones, the seed says. One bucket is one CoDel."""
 
@@ -248,6 +275,8 @@ def test_flows_are_hashed_anew_by_each_seed():
         DrrQueue(),
         FqCodelQueue(buckets=4),
         FqCodelQueue(),
+        FqPieQueue(target=2e-3, buckets=4),
+        CakeQueue(bandwidth=RATE),
         DualPi2Queue(),
     ],
 )
@@ -269,8 +298,9 @@ def test_nothing_is_lost_from_the_books(queue, ecn, wild):
     assert state.meta[META["live"]] + state.meta[META["left"]] == len(state.packet)
     np.testing.assert_array_equal(state.subqueue[:, 2].sum(), state.link[:, LINK["bytes"]].sum())
     assert len(found.transfers["duration"]) > 10
-    if not wild:  # with losses of its own there is no queue that stays
-        assert (found.series["marked"][0].sum() > 0) == (ecn and isinstance(queue, FqCodelQueue | DualPi2Queue))
+    # With losses of its own there is no queue that stays; PIE drops from a probability of .1 on.
+    if not wild and not isinstance(queue, FqPieQueue):
+        assert (found.series["marked"][0].sum() > 0) == (ecn and isinstance(queue, MARKING))
 
 
 @pytest.mark.parametrize("engine", ["fluid", "ns3"])

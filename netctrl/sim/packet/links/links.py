@@ -14,7 +14,7 @@ from netctrl.sim.packet.links.dual import update_coupling
 from netctrl.sim.packet.links.laws import SPREADING, act_on_packets, spread_on_packets
 from netctrl.sim.packet.links.pie import BY_PIE, came_to_pie, update_link_pie
 from netctrl.sim.packet.links.ports import BY_RAMP, marks_between
-from netctrl.sim.packet.links.served import makes_room, plan_service, serve, wait
+from netctrl.sim.packet.links.served import makes_room, plan_service, queue_of, serve, wait
 from netctrl.sim.packet.links.trace import NANOBITS
 from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
 from netctrl.sim.packet.state import (
@@ -123,7 +123,7 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
             _decide(net, link, now, size / row[link, L_FULL])
         chosen = _chooses(net, link, k, size)
     elif row[link, L_DECIDES] == BY_PIE:
-        fate = came_to_pie(net, link, k)
+        fate = came_to_pie(net, link, queue_of(net, link, k), k)
         chosen, dropped = fate > 0, fate > 1
     elif row[link, L_DECIDES] == BY_RAMP:
         chosen = marks_between(net, link, k)

@@ -39,7 +39,7 @@ from netctrl.sim.packet.state import (
     scrambled,
 )
 
-FIFO, DUAL, PRIO, CBQ, WFQ, DRR, FQ = range(7)
+FIFO, DUAL, PRIO, CBQ, WFQ, DRR, FQ, CAKE = range(8)
 """Disciplines: which queue is next. The first two drop what comes to a full buffer."""
 TAG, WEIGHT = range(2)
 """Columns of `heads` of fair queues; the row behind them has the tag of the packet in service."""
@@ -68,7 +68,7 @@ _LONGEST_WAIT = 1_000_000_000  # of an event that serves a link [ns]
 
 
 @njit(**INLINED)
-def _queue_of(net: PacketState, link: int, k: int) -> int:
+def queue_of(net: PacketState, link: int, k: int) -> int:
     """The queue of a packet: by its codepoint, its flow's priority, or its flow and direction, which may be hashed."""
     row, packet = net.link, net.packet
     first, discipline = row[link, L_FIRST], row[link, L_DISCIPLINE]
@@ -154,13 +154,13 @@ def _tag(net: PacketState, link: int, q: int, size: int) -> None:
 def makes_room(net: PacketState, link: int, k: int, now: int, size: int) -> bool:
     """Whether a packet fits once others are dropped: of the last priority, or from the head of the longest queue.
 
-    Of fair queues each has a buffer of its own: nothing is dropped for it.
+    Of fair queues each has a buffer of its own: nothing is dropped for it, nor by FQ-PIE.
     """
     row, sub, packet = net.link, net.subqueue, net.packet
     discipline = row[link, L_DISCIPLINE]
-    if discipline <= DUAL or size > row[link, L_BUFFER]:
+    if discipline <= DUAL or size > row[link, L_BUFFER] or row[link, L_DECIDES] == BY_PIE:
         return False
-    own, first = _queue_of(net, link, k), row[link, L_FIRST]
+    own, first = queue_of(net, link, k), row[link, L_FIRST]
     if CBQ <= discipline <= WFQ:
         return sub[own, Q_BYTES] + size <= row[link, L_BUFFER]
     while row[link, L_BYTES] + size > row[link, L_BUFFER]:
@@ -187,7 +187,7 @@ def makes_room(net: PacketState, link: int, k: int, now: int, size: int) -> bool
 def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
     """A packet comes to a link, and is sent at once where it can be."""
     row, sub, packet = net.link, net.subqueue, net.packet
-    q = _queue_of(net, link, k)
+    q = queue_of(net, link, k)
     idle = row[link, L_SCHEDULED] == 0 and row[link, L_BUSY] <= now
     if row[link, L_DISCIPLINE] == DUAL:
         if idle:
@@ -201,7 +201,7 @@ def wait(net: PacketState, link: int, k: int, now: int, size: int) -> None:
                 _tag(net, link, q, size)
         elif sub[q, Q_LISTED] == 0:
             sub[q, Q_LISTED], sub[q, Q_DEFICIT] = 1, sub[q, Q_QUANTUM]
-            if row[link, L_DISCIPLINE] == FQ:
+            if row[link, L_DISCIPLINE] >= FQ:
                 _append(net, link, q, L_NEW, L_NEW_TAIL)
             else:
                 _append(net, link, q, L_OLD, L_OLD_TAIL)
@@ -268,10 +268,11 @@ def _verdict(net: PacketState, link: int, q: int, k: int, now: int) -> int:
     row, waited = net.link, (now - net.packet[k, K_START]) / _NS
     if row[link, L_DISCIPLINE] == DUAL:
         return judge_head(net, link, q, k, now)
-    alone = net.subqueue[q, Q_BYTES] <= row[link, L_FULL]
+    capable, behind = net.packet[k, K_INFO] & CAPABLE != 0, net.subqueue[q, Q_BYTES]
+    alone = behind == 0 and not capable if row[link, L_DISCIPLINE] == CAKE else behind <= row[link, L_FULL]
     if not chooses_head(row[link, L_LAW], net.parameters[link], net.heads[q], now / _NS, waited, alone):
         return SEND
-    return MARK if net.packet[k, K_INFO] & CAPABLE != 0 else DROP
+    return MARK if capable else DROP
 
 
 @njit(**INSIDE)
@@ -311,7 +312,7 @@ def _begin(net: PacketState, link: int, q: int, k: int, now: int) -> bool:
     if row[link, L_DISCIPLINE] == DUAL:
         spend(net, link, q, size)
     elif row[link, L_DECIDES] == BY_PIE:
-        left_pie(net, link, now, waited)
+        left_pie(net, q, now, waited)
     if net.hosts.port[link, TELEMETRY] > 0:
         stamp(net, link, k, now, size)
     _send(net, link, k, now, size)

@@ -10,11 +10,23 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.aqm.fluid import STATES, epoch_of, law_of
+from netctrl.laws.aqm.codel import CodelParameters
+from netctrl.laws.aqm.fluid import FIRST, STATES, epoch_of, law_of
 from netctrl.laws.aqm.records import law_record
-from netctrl.laws.disciplines import CbqQueue, DrrQueue, FqCodelQueue, KernelQueue, PrioQueue, WfqQueue, queue_in
+from netctrl.laws.disciplines import (
+    CakeQueue,
+    CbqQueue,
+    DrrQueue,
+    FqCodelQueue,
+    FqPieQueue,
+    KernelQueue,
+    PrioQueue,
+    WfqQueue,
+    queue_in,
+)
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue, DualPi2State, dualpi2_state
 from netctrl.laws.record import width
+from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.pie_packets import PacketPie, pie_on_packets, pie_row
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
 from netctrl.scenario.fabric.pfc import Pfc
@@ -22,7 +34,7 @@ from netctrl.scenario.links import Link
 from netctrl.sim.packet.links.laws import HEAD_STATES
 from netctrl.sim.packet.links.links import BY_ARRIVAL, BY_EPOCH, BY_EPOCH_AT_HEAD
 from netctrl.sim.packet.links.pie import BY_PIE
-from netctrl.sim.packet.links.served import CBQ, DRR, DUAL, FIFO, FQ, PRIO, TAG, WEIGHT, WFQ
+from netctrl.sim.packet.links.served import CAKE, CBQ, DRR, DUAL, FIFO, FQ, PRIO, TAG, WEIGHT, WFQ
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, RATES
 from netctrl.sim.packet.senders.receiver import ACK_BYTES
 from netctrl.sim.packet.state import LINK, SHARE, SUBQUEUE
@@ -34,7 +46,16 @@ _UNLIMITED = 1 << 60
 _MAX_EPOCH_S = 500.0
 
 _MAX_QUEUES = 1 << 22
-_DISCIPLINES = {DualPi2Queue: DUAL, PrioQueue: PRIO, CbqQueue: CBQ, WfqQueue: WFQ, DrrQueue: DRR, FqCodelQueue: FQ}
+_DISCIPLINES = {
+    DualPi2Queue: DUAL,
+    PrioQueue: PRIO,
+    CbqQueue: CBQ,
+    WfqQueue: WFQ,
+    DrrQueue: DRR,
+    FqCodelQueue: FQ,
+    FqPieQueue: FQ,
+    CakeQueue: CAKE,
+}
 _HEADS = max(HEAD_STATES, width(DualPi2State), width(PacketPie))
 
 
@@ -69,6 +90,8 @@ def link_tables(links: Sequence[Link | Line], full: int) -> Queues:
         parameters.append(values)
         row[LINK["law"]] = number
         row[LINK["buffer"]] = _UNLIMITED if each.buffer is None else round(each.buffer)
+        if isinstance(each.queue, CakeQueue):
+            values[FIRST : FIRST + len(CodelParameters._fields)] = each.queue.times(full)
         if isinstance(each.queue, KernelQueue):
             row[LINK["buffer"]] = min(row[LINK["buffer"]], pie_on_packets(each.queue.parameters).limit * full)
         rate = whole_rate(f"links.{each.id}.capacity", each.capacity, full)
@@ -89,11 +112,17 @@ def _decide_when(row: np.ndarray, link: Link | Line) -> None:
         row[LINK["decides"]] = BY_ARRIVAL if epoch is None else BY_EPOCH
     elif isinstance(link.queue, DualPi2Queue):
         row[LINK["decides"]], epoch = BY_EPOCH_AT_HEAD, link.queue.update
-    elif isinstance(link.queue, KernelQueue):
-        row[LINK["decides"]], row[LINK["served"]] = BY_PIE, 1
-        epoch = pie_on_packets(link.queue.parameters).update_s
+    elif (pie := _pie_of(link.queue)) is not None:
+        row[LINK["decides"]], row[LINK["served"]], epoch = BY_PIE, 1, pie.update_s
     if row[LINK["decides"]] >= BY_EPOCH and epoch is not None:
         row[LINK["epoch"]] = max(nanoseconds(f"links.{link.id}.queue", epoch, _MAX_EPOCH_S), 1)
+
+
+def _pie_of(queue: Any) -> PieLaw | None:
+    """Linux's PIE in the queues of a link."""
+    if isinstance(queue, FqPieQueue):
+        return pie_on_packets(queue.sent)
+    return pie_on_packets(queue.parameters) if isinstance(queue, KernelQueue) else None
 
 
 def _law(link: Link | Line, packet_size: float) -> tuple[int, np.ndarray]:
@@ -150,7 +179,7 @@ def queue_tables(
             row[LINK["served"]] = 1
         if row[LINK["served"]] == 0:
             continue
-        if isinstance(each.queue, FqCodelQueue) and each.queue.buckets:
+        if isinstance(each.queue, FqCodelQueue | FqPieQueue) and each.queue.buckets:
             salts = np.random.SeedSequence(seed, spawn_key=(1 << 21, number))
             row[LINK["salt"]] = int(salts.generate_state(1, np.uint64)[0] >> np.uint64(1)) | 1
         quanta.append(_quanta(each, weight, full))
@@ -158,8 +187,8 @@ def queue_tables(
         row[LINK["first"]], row[LINK["queues"]] = count, len(quanta[-1])
         if isinstance(each.queue, DualPi2Queue):
             heads[-1][0, : width(DualPi2State)] = dualpi2_state(each.queue, float(full))
-        elif isinstance(each.queue, KernelQueue):
-            heads[-1][0, : width(PacketPie)] = pie_row(pie_on_packets(each.queue.parameters), float(full))
+        elif (pie := _pie_of(each.queue)) is not None:
+            heads[-1][:, : width(PacketPie)] = pie_row(pie, float(full))
         if discipline in (CBQ, WFQ):
             row[LINK["queues"]] -= 1
             heads[-1][:-1, TAG] = inf
@@ -179,7 +208,7 @@ def _quanta(link: Link | Line, weight: np.ndarray, full: int) -> np.ndarray:
     A flow's data and acknowledgements have one queue each.
     """
     queue = link.queue
-    if not isinstance(queue, DrrQueue | FqCodelQueue):
+    if not isinstance(queue, DrrQueue | FqCodelQueue | FqPieQueue | CakeQueue):
         rows = 1
         if isinstance(queue, DualPi2Queue):
             rows = 2
@@ -189,8 +218,9 @@ def _quanta(link: Link | Line, weight: np.ndarray, full: int) -> np.ndarray:
             rows = 1 + (2 * len(weight) if isinstance(queue, WfqQueue) else len(queue.shares))
         return np.zeros(rows, dtype=np.int64)
     quantum = full if queue.quantum is None else queue.quantum
-    if isinstance(queue, FqCodelQueue):
-        return np.full(queue.buckets or 2 * len(weight), max(round(quantum), 1))
+    if not isinstance(queue, DrrQueue):
+        buckets = 0 if isinstance(queue, CakeQueue) else queue.buckets
+        return np.full(buckets or 2 * len(weight), max(round(quantum), 1))
     return np.maximum(np.rint(quantum * np.repeat(weight, 2)), 1.0).astype(np.int64)
 
 
