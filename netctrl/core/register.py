@@ -264,9 +264,8 @@ CERTIFIED = Registry(
         "hpcc": "netctrl.certificates.ecn.hpcc:hpcc",
     },
 )
-"""Name of a law that is certified with an implementation's own numbers -> function that makes its
-`netctrl.certificates.subject.Subject` from its parameters. The other laws of QUEUE_LAWS are certified from their
-steps."""
+"""Name of a law that is certified with an implementation's own numbers -> function that makes its subject from its
+parameters. The other laws of QUEUE_LAWS are certified from their steps."""
 
 RATE_SENDERS = Registry(
     "sender",
