@@ -181,7 +181,7 @@ def codel_drops(
         [s]; 5 and 100 ms in the source.
     """
     drops = 0
-    while _head(_codel(state), time, sojourn, sojourn <= packet_time, CodelParameters(target, interval)):
+    while _head(_codel(state), time, sojourn, sojourn <= packet_time, CodelParameters(target, interval, 0.0)):
         drops += 1
         sojourn -= packet_time
     return drops
