@@ -29,7 +29,7 @@ def law_of(kind, options, hz=250):
 def test_output_with_details():
     queues = read_queues(text=(DATA / "details.json").read_text(), hz=1000)
     laws = {queue.device: queue.law for queue in queues if queue.law is not None}
-    times = [laws.pop(device).codel for device in ("lo", "d6")]
+    times = [laws.pop(device).codel[:2] for device in ("lo", "d6")]
     assert np.array(times) == pytest.approx(np.array([(5e-3, 0.1)] * 2), abs=1.5e-6)
     thresholds = {"min_bytes": 30_000, "max_bytes": 90_000, "burst": 55}
     assert laws == {
