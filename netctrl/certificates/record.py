@@ -238,6 +238,8 @@ class QueueCertificate(FileRecord, Reported, Explored, frozen=True):
             answer = "margins hold"
         if swing is not None and figures is None:
             answer = busy_text(swing, held=held)
+        elif self.law.name == "hpcc" and figures is None:
+            answer = "not judged, as no loop of it is certified"
         if figures is not None and not swings:
             answer += f"; {figures.text}{figures.steps_text}"
         return f"{where}: {answer}"

@@ -84,6 +84,8 @@ def test_hpcc_uses_eta_of_the_link_with_hardly_a_queue() -> None:
     assert found.utilization == pytest.approx(0.9, abs=0.02)
     assert found.delay_p99_s < 5e-6
     assert found.least_utilization == pytest.approx(0.9 * 0.98)
+    alone = netctrl.certify("hpcc", packets=False, **WHERE)
+    assert (alone.holds, alone.verdict.endswith("not judged, as no loop of it is certified")) == (False, True)
     with pytest.raises(InvalidValue, match="hpcc alone"):
         netctrl.certify("hpcc", senders="dctcp", **WHERE)
 
