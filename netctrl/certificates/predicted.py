@@ -260,7 +260,8 @@ def figures_map(subject: Subject, inputs: CertifyInputs, over: MarginMap, apart:
     silent = ~(over.gain_margin_db > 0.0)
     loops = box_loops(subject, box, [((flows[-1], flows[0]), (rtt[0], rtt[-1]))])
     for _, loop in loops:
-        wanted = loop.holds(loop.output(flows, rtt[:, None]))
+        x = np.log(loop.output(columns, rows[:, None]))
+        wanted = loop.holds(np.exp(by_rtt @ x @ by_flows.T))
         near = (by_rtt.T != 0.0).astype(float) @ wanted @ (by_flows != 0.0) > 0.0
         if not near.any():
             continue
@@ -279,13 +280,15 @@ def figures_map(subject: Subject, inputs: CertifyInputs, over: MarginMap, apart:
         nodes = np.zeros((9, *near.shape))
         steep = at.std_s**-2, (at.p99_s - at.mean_s) ** -2  # which the distance from the loop's limit makes straight
         nodes[:, i, k] = np.nan_to_num(np.stack([at.mean_s, *steep, at.utilization, *at.beyond]), posinf=0.0)
-        here = by_rtt @ nodes @ by_flows.T
-        here[1:3] = np.maximum(here[1:3], 1e-18) ** -0.5
+        part = tuple(slice(each[0], each[-1] + 1) for each in (np.flatnonzero(wanted.any(axis=k)) for k in (1, 0)))
+        inside, known = wanted[part], found[:, *part]
+        here = by_rtt[part[0]] @ nodes @ by_flows[part[1]].T
+        here[1:3] = 1.0 / np.sqrt(np.maximum(here[1:3], 1e-18))
         here[2] += here[0]
-        silent |= wanted & (here[4:] > 1.0).any(axis=0)
-        longer = wanted & (here[2] > found[2])
-        found[:3] = np.where(longer, here[:3], found[:3])
-        found[3] = np.where(wanted, np.minimum(here[3], found[3]), found[3])
+        silent[part] |= inside & (here[4:] > 1.0).any(axis=0)
+        longer = inside & (here[2] > known[2])
+        np.copyto(known[:3], here[:3], where=longer)
+        np.minimum(here[3], known[3], out=known[3], where=inside)
     return np.where(silent | ~np.isfinite(found), np.nan, found)
 
 

@@ -299,6 +299,8 @@ def _outwards(low: float, start: float, far: float, likely: bool) -> Search:
 
 # ---------------------------------------------------------------------- maps
 
+_LARGEST_DB = 200.0
+"""Margin in place of larger ones between which none is straight [dB]."""
 _AROUND = 5.0
 """Factor by which the map reaches beyond the box on each side."""
 
@@ -314,6 +316,14 @@ class MarginMap(NamedTuple):
     """Worst of the senders, (m, n) [dB]; nan without an equilibrium that the loop describes."""
     box_rate_per_flow: tuple[float, float]
     """Least and greatest C/N of the box [packet/s]."""
+
+    def finer(self, points: int) -> MarginMap:
+        """The same with so many points along each axis, margins straight between those that are known."""
+        from scipy.ndimage import zoom  # which loads slowly
+
+        rtt, rate = (np.geomspace(axis[0], axis[-1], points) for axis in (self.rtt_s, self.rate_per_flow))
+        margin = zoom(np.minimum(self.gain_margin_db, _LARGEST_DB), points / len(self.rtt_s), order=1)
+        return self._replace(rtt_s=rtt, rate_per_flow=rate, gain_margin_db=margin)
 
 
 def margin_map(subject: Subject, inputs: CertifyInputs, points: int = 161, around: float = _AROUND) -> MarginMap:

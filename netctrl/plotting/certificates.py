@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.codel import CycleSubject
+from netctrl.certificates.predicted import figures_map
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.search import margin_map
 from netctrl.core.errors import InvalidValue
@@ -23,6 +24,10 @@ from netctrl.plotting.style import ACCENT, INK, PALE, SECOND, ShownFigure, canva
 _SHOWN_DB = 24.0
 _LEVELS = np.arange(-_SHOWN_DB, _SHOWN_DB + 3.0, 3.0)
 """Of the map [dB]."""
+_DELAYS, _LATE = 6, "#6aa84f"
+"""Lines of delays, at most some, and their colour."""
+_WIDE = 100.0
+"""Range of rates from which on only decades have room for their names."""
 _RATE, _RTT = "rate of the link per flow", "round-trip time without the queue"
 _WHITE = "white: windows below 2 packets, or beyond the law's range"
 _COLOURS = (ACCENT, SECOND, "#38761d", "#741b47", "#0b5394", "#7f6000")
@@ -66,8 +71,9 @@ def margin_figure(found: Any, over: Any) -> ShownFigure:
     """
     figure = canvas(7.4, 5.6)
     axes = figure.subplots()
-    _bar(figure, [axes], _map(axes, found, over))
-    handles = _handles(found, over)
+    wide = over.rate_per_flow[-1] > _WIDE * over.rate_per_flow[0]
+    _bar(figure, [axes], _map(axes, found, over, (1.0,) if wide else (1.0, 2.0, 5.0)))
+    handles = [*_handles(found, over), *_delays(axes, found, over)]
     axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=4, frameon=False)
     finish(axes, _RATE, _RTT, f"{found.verdict.partition('; ')[0]}\n{_WHITE}", grid=False)
     return figure
@@ -107,7 +113,7 @@ def _bar(figure: ShownFigure, axes: list[Any], filled: Any) -> None:
     bar.ax.axhline(6.0, color=INK, lw=1.2)
 
 
-def _map(axes: Any, found: Any, over: Any, rate_steps: tuple[float, ...] = (1.0, 2.0, 5.0)) -> Any:
+def _map(axes: Any, found: Any, over: Any, rate_steps: tuple[float, ...]) -> Any:
     """The map, its limits, the box and its worst point."""
     bits = BITS_PER_BYTE * found.inputs.packet_size_bytes
     rate = over.rate_per_flow * bits
@@ -132,6 +138,20 @@ def _map(axes: Any, found: Any, over: Any, rate_steps: tuple[float, ...] = (1.0,
     decades(axes.xaxis, "bit/s", rate_steps)
     decades(axes.yaxis, "s")
     return filled
+
+
+def _delays(axes: Any, found: Any, over: Any) -> list[Line2D]:
+    """Lines of the delay's 99th percentile, of a queue's law where its loop tells it, and their entry in the legend."""
+    figures = None
+    if isinstance(found, QueueCertificate):
+        law: Any = subject_of(found.law.name, found.law.parameters)
+        figures = figures_map(law, found.inputs, over)
+    if figures is None or not np.isfinite(figures[2]).any():
+        return []
+    rate, late = over.rate_per_flow * BITS_PER_BYTE * found.inputs.packet_size_bytes, np.ma.masked_invalid(figures[2])
+    lines = axes.contour(rate, over.rtt_s, late, levels=_DELAYS, colors=_LATE, linewidths=1.6)
+    axes.clabel(lines, fmt=lambda value: format_quantity(float(f"{value:.3g}"), "s"), fontsize=8)
+    return [Line2D([], [], color=_LATE, lw=1.6, label="99 % wait less")]
 
 
 def _is_box(found: Any, over: Any) -> bool:

@@ -88,6 +88,20 @@ def test_its_figure_names_axes_and_the_verdict(mapped) -> None:
     assert found.verdict in axes.get_title()
     low, high = axes.get_xlim()
     assert low < 50e6 / 20.0 < 100e6 / 10.0 < high
+    assert "99 % wait less" in [each.get_text() for each in axes.get_legend().get_texts()]
+    named = [each.get_text().removesuffix(" ms") for each in axes.texts]
+    assert named
+    assert all(15.0 < float(each) < 45.0 for each in named)  # from its target to three of it
+
+
+def test_between_its_points_a_map_is_straight_in_margins_and_has_the_same_figures(mapped) -> None:
+    found, over = mapped
+    law, fine = subject_of(found.law.name, {}), over.finer(321)
+    np.testing.assert_allclose(fine.gain_margin_db[::2, ::2], np.minimum(over.gain_margin_db, 200.0), atol=1e-6)
+    ours, theirs = (figures_map(law, found.inputs, each) for each in (fine, over))
+    same = np.isnan(ours[:, ::2, ::2]) == np.isnan(theirs)
+    assert same.mean() > 0.999
+    assert np.nanmax(np.abs(ours[:, ::2, ::2] / theirs - 1.0)) < 1e-6
 
 
 @pytest.mark.slow
