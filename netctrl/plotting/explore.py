@@ -37,8 +37,9 @@ from netctrl.plotting.style import ACCENT, INK, canvas, decades, finish
 
 _AROUND = 5.0
 """Factor by which sliders reach beyond the middle of the certificate's box."""
-_SIDE, _APART = 41, 0.4
-"""Points of the map along each axis, and distance of those that are computed, in logarithms."""
+_SIDE, _MARGINS, _APART = 61, 16, 0.4
+"""Points of the map along each axis, those of its margins, and distance of those whose figures are computed, in
+logarithms."""
 _LONGEST_S, _PACKETS, _SAMPLES = 20.0, 2.5e4, 400
 """Of the run of packets."""
 
@@ -141,7 +142,7 @@ class View:
         subject: Any = subject_of(at.law.name, at.law.parameters)
         ends = [(each / _AROUND, each * _AROUND) for each in (start.flows, start.rtt_s)]
         box = judged_box(subject, **_where(at, flows=ends[0], rtt_s=ends[1]))
-        over = margin_map(subject, box.inputs, _SIDE, around=1.0)
+        over = margin_map(subject, box.inputs, _MARGINS, around=1.0).finer(_SIDE)
         figures = figures_map(subject, box.inputs, over, apart=_APART)
         late = np.full(over.gain_margin_db.shape, np.nan) if figures is None else 1e3 * figures[2]
         most = 1e3 * most_p99_s(inputs.p99_s, place.target_s or subject.target_s or float(np.nanmedian(late)) / 3e3)
