@@ -108,8 +108,8 @@ def dcqcn(
 
     Examples
     --------
-    netctrl certify dcqcn --rai 1Mbit --pmax 10 --rtt 4us --N 2:8 --capacity 40Gbit
-    netctrl certify dcqcn --kmax 100kB --rai 1Mbit --pmax 10 --rtt 2us:4us --N 4:8 --capacity 40Gbit --json
+    netctrl certify dcqcn --pmax 10 --rtt 4us --N 2:8 --capacity 40Gbit
+    netctrl certify dcqcn --kmax 100kB --pmax 5 --rtt 2us:4us --N 4:8 --capacity 40Gbit --json
     """
     return judged("dcqcn", given(locals(), "where", "files"), where, (files or PageFiles()).files())
 

@@ -17,7 +17,7 @@ from netctrl.model.law import QueueLaw
 Objective = Literal["figures", "speed", "margin"]
 
 
-_GAINS = ("alpha", "beta", "max_bytes", "probability", "max_percent", "target_s", "interval_s", "rtt_s")
+_GAINS, _TIMES = ("alpha", "beta", "max_bytes", "probability", "max_percent"), ("target_s", "interval_s", "rtt_s")
 """What designs find, as parameters of laws."""
 
 
@@ -151,8 +151,8 @@ def _beside_shipped(proof: QueueProof) -> list[tuple[str, str]]:
         if proof.keep:
             rows.append((f"{engine}, worst", f"shipped {_sought(proof)}: {ours.text}"))
             continue
-        known = proof.shipped[0].parameters
-        gains = ", ".join(f"{name} {known[name]:.6g}" for name in _GAINS if name in known)
+        known, sought = proof.shipped[0].parameters, _GAINS if proof.disk_margin is not None else _TIMES
+        gains = ", ".join(f"{name} {known[name]:.6g}" for name in sought if name in known)
         rows += [
             (f"{engine}, worst", f"these {_sought(proof)}: {ours.text}"),
             ("", f"shipped {gains}: {theirs.text}"),
