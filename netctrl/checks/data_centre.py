@@ -73,18 +73,10 @@ def data_centre_figures(found: QueueCertificate, at: BeyondLoop) -> PredictedFig
     InvalidValue
         A run that would take too long.
     """
-    alone = certify(
-        found.law.name,
-        parameters=found.law.parameters,
-        rtt_s=at.rtt_s,
-        flows=at.flows,
-        capacity_bit_per_s=at.capacity_bit_per_s,
-        **taken(found.inputs, "packet_size_bytes", "senders", "p99_s", "utilization"),
-    ).certificate.predicted
-    if alone is not None:
-        return alone
     subject, inputs = subject_of(found.law.name, found.law.parameters), found.inputs
     size = inputs.packet_size_bytes
+    if isinstance(subject, RedSubject | DctcpSubject) and (alone := _alone(found, at)) is not None:
+        return alone
     flows = max(round(at.flows), 1)
     if flows > _MOST_FLOWS:
         raise InvalidValue("check", f"packet with {flows} flows", f"at most {_MOST_FLOWS} flows")
@@ -110,6 +102,13 @@ def data_centre_figures(found: QueueCertificate, at: BeyondLoop) -> PredictedFig
         least_utilization=inputs.utilization * (subject.eta if isinstance(subject, HpccSubject) else 1.0),
         by="packet",
     )
+
+
+def _alone(found: QueueCertificate, at: BeyondLoop) -> PredictedFigures | None:
+    """Figures of DCTCP's loop or cycle at a point, where these tell them there."""
+    where = taken(found.inputs, "packet_size_bytes", "senders", "p99_s", "utilization")
+    where |= taken(at, "rtt_s", "flows", "capacity_bit_per_s")
+    return certify(found.law.name, parameters=found.law.parameters, **where).certificate.predicted
 
 
 def _standing_s(subject: RedSubject | EcnSubject, at: Point, size: float) -> float:

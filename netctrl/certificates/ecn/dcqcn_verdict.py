@@ -24,15 +24,16 @@ from msgspec.structs import replace
 from netctrl.certificates.box import MIN_FACTOR, MIN_GAIN_DB, MIN_PHASE_DEG, Box, Point, kept_up_to, points_of
 from netctrl.certificates.ecn.dcqcn import DcqcnSubject
 from netctrl.certificates.ecn.in_time import IN_TIME, beyond_at, worst_cycle
-from netctrl.certificates.point_records import LinearMargins, SampledLoop
+from netctrl.certificates.point_records import BeyondLoop, LinearMargins, SampledLoop
 from netctrl.certificates.record import QueueReach, QueueVerdict
 from netctrl.core.errors import Status
-from netctrl.core.units import BITS_PER_BYTE, packets_per_second
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.frequency.certified.disk import disk_margin
 from netctrl.frequency.margins import margins
 from netctrl.frequency.matrix import avoids_zero
 from netctrl.frequency.records import Margins, decibel
 from netctrl.frequency.sampled_stability import deciding
+from netctrl.model.io.record_file import taken
 from netctrl.plants.ecn.dcqcn import (
     DcqcnPolynomials,
     dcqcn_equilibrium,
@@ -66,9 +67,9 @@ def dcqcn_verdict(subject: DcqcnSubject, box: Box) -> QueueVerdict:
     worst = found.sampled or found.cycle
     why = "marks by chance, and packets of rates that move, are not in the fluid"
     beyond = [beyond_at(fastest, subject.name, size, why)]
-    if worst is not None and worst.flows is not None and worst.capacity_bit_per_s is not None:
-        rate = packets_per_second(worst.capacity_bit_per_s, size)
-        beyond.insert(0, beyond_at(Point(worst.flows, worst.rtt_s, rate), subject.name, size, why))
+    if worst is not None:
+        where = taken(worst, "flows", "capacity_bit_per_s", "rtt_s")
+        beyond.insert(0, BeyondLoop(sender=subject.name, **where, why=why))
     return replace(found, beyond=tuple(dict.fromkeys(beyond)))
 
 

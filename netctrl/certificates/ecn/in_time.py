@@ -204,7 +204,10 @@ def dctcp_in_time(subject: RedSubject, box: Box, linear: QueueVerdict | None) ->
         figures, beyond = beside.predicted, ()  # at rest, around which the loop knows the chance of marks
     if cycle.overflows:  # packets are lost, which the fluid leaves out
         lost = "the queue reaches its limit"
-        figures, beyond = None, tuple(beyond_at(at, "dctcp", size, lost) for at in {_worst(cycles): 0, most: 0})
+        figures, beyond = (
+            None,
+            tuple(beyond_at(at, "dctcp", size, lost) for at in dict.fromkeys((_worst(cycles), most))),
+        )
     held = cycle.held if figures is None else figures.as_asked
     return QueueVerdict(
         status=Status.ADMISSIBLE if held else Status.STABLE,
@@ -300,7 +303,9 @@ def _always_marked(
         f"windows of {window:.3g} packets {where}, for {at.flows:.4g} flows at {format_quantity(at.rtt_s, 's')}; "
         f"below {MIN_WINDOW:g} every packet is marked and the queue {so}"
     )
-    beyond = tuple(beyond_at(each, "dctcp", packet_bytes, "windows of a few packets") for each in {at: 0, largest: 0})
+    beyond = tuple(
+        beyond_at(each, "dctcp", packet_bytes, "windows of a few packets") for each in dict.fromkeys((at, largest))
+    )
     return QueueVerdict(status=Status.INFEASIBLE, warnings=(why, *subject.notes), beyond=beyond)
 
 
