@@ -59,7 +59,8 @@ def _other_ramp(found: QueueCertificate, box: dict[str, Any]) -> tuple[QueueLaw,
     """The ramp with the smallest upper threshold that holds, of those whose fluid leaves little unused."""
     given: dict[str, Any] = dict(found.law.parameters)
     low, rise = max(given["kmin_bytes"], found.inputs.packet_size_bytes), given["kmax_bytes"] - given["kmin_bytes"]
-    marks = {given["pmax"], *(p for p in _PERCENTS if p > given["pmax"])}
+    own = max(round(100.0 * given["pmax"]), 1) / 100.0  # switches take whole percent
+    marks = {own, *(p for p in _PERCENTS if p > own)}
     ramps = {(ceil(low * a), ceil(low * a + rise * b), p) for a, b, p in product(_LOWER, _LONGER, marks)}
     tries = 0
     for least, most, p in sorted(ramps, key=lambda ramp: (ramp[1], ramp[0], -ramp[2])):
@@ -77,5 +78,5 @@ def _other_ramp(found: QueueCertificate, box: dict[str, Any]) -> tuple[QueueLaw,
 
 
 def _wred(low: int, high: int, most: float) -> QueueLaw:
-    parameters = {"min_bytes": low, "max_bytes": high, "max_percent": round(100.0 * most) or 1, "ecn": True}
+    parameters = {"min_bytes": low, "max_bytes": high, "max_percent": round(100.0 * most), "ecn": True}
     return QueueLaw(name="wred", implementation="WRED of a switch", parameters=parameters, gains={})
