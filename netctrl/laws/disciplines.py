@@ -109,10 +109,16 @@ class CakeQueue(QueueRecord, frozen=True, kw_only=True, tag="cake"):
     def __post_init__(self) -> None:
         read_fields(self, rtt=duration, target=optional(duration), bandwidth=optional(rate))
 
+    @property
+    def asked(self) -> CodelParameters:
+        """COBALT's target and interval before its shaper raises them."""
+        return CodelParameters(self.rtt / 20.0 if self.target is None else self.target, self.rtt, 1.0)
+
     def times(self, packet_bytes: float) -> CodelParameters:
         """COBALT's target and interval with packets of a size [byte]."""
-        given = CodelParameters(self.rtt / 20.0 if self.target is None else self.target, self.rtt, 1.0)
-        return given if self.bandwidth is None else raised(given, packets_per_second(self.bandwidth, packet_bytes))
+        if self.bandwidth is None:
+            return self.asked
+        return raised(self.asked, packets_per_second(self.bandwidth, packet_bytes))
 
     @property
     def quantum(self) -> float:

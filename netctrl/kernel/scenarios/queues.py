@@ -87,8 +87,7 @@ def _described(link: Link, packet: float) -> tuple[str, Mapping[str, Any]]:
         return queue.__struct_config__.tag, times | own
     if isinstance(queue, CakeQueue):
         bandwidth = {} if queue.bandwidth is None else {"bandwidth": queue.bandwidth}
-        target = queue.rtt / 20.0 if queue.target is None else queue.target
-        return "cake", {"rtt": _micro("rtt", queue.rtt), "target": _micro("target", target)} | bandwidth
+        return "cake", {"rtt": _micro("rtt", queue.rtt), "target": _micro("target", queue.asked.target)} | bandwidth
     if isinstance(queue, DualPi2Queue):
         return "dualpi2", _dualpi2(queue) | {"limit": packets}
     takes = "droptail, pie, codel, fq_codel, fq_pie, cake, dualpi2, a law that acts by epochs such as arc, or `qdisc`"
