@@ -154,7 +154,8 @@ def _run(
 
 def moments(delay: np.ndarray) -> tuple[float, float, float]:
     """Mean, deviation and 99th percentile of a delay in even steps [s]."""
-    return float(delay.mean()), float(delay.std()), float(np.quantile(delay, 0.99))
+    deviation = float(delay.std()) if np.ptp(delay) > 0.0 else 0.0  # else rounding of the mean
+    return float(delay.mean()), deviation, float(np.quantile(delay, 0.99))
 
 
 def measured(point: CheckPoint, inputs: CertifyInputs, seeds: tuple[int, ...] = SEEDS) -> PredictedFigures:
