@@ -1,10 +1,11 @@
 """Figures in ms of certificates against packets, or the Linux kernel in virtual time, at random links.
 
 `PYTHONPATH=experiments python -m engines.delays [--engine kernel] [--points 300] [LAW ...]` draws a load of 1 to 500
-flows, 1 Mbit/s to 1 Gbit/s and 2 to 300 ms for each point, and prints at how many of those whose figure comes from
-the loop or the cycle it holds, and how often a certificate is wrong that says whether the queue is as asked: 99 % of
-packets within three targets, 98 % of the link used. It is judged by three runs with other seeds. On packets senders
-have the cuts of RFC 5681, as the certified ones; in the kernel both are Linux's.
+flows, 1 Mbit/s to 1 Gbit/s and 2 to 300 ms for each point, and prints at how many of those whose figure comes from the
+loop or the cycle it holds, and how often a certificate is wrong that says whether the queue is as asked: 99 % of
+packets within three targets, 98 % of the link used. It is judged by three runs with other seeds, and so is the time
+above two targets after steps of the load, at the first `--steps` links. On packets senders have the cuts of RFC 5681,
+as the certified ones; in the kernel both are Linux's.
 
 `fq_codel`, with one flow, and `codel`, with 1 to 500, are judged on packets at targets of 2 to 20 ms and intervals of
 50 to 200 ms; `tube` tells how many packet runs leave the delay that is proved for boxes of rates and round trips.
@@ -21,6 +22,7 @@ from netctrl.certificates.codel import codel
 from netctrl.certificates.predicted import LEAST_WINDOW
 from netctrl.checks.engines import check_packets, check_scenario, figures_of, measured
 from netctrl.checks.point import point_at, point_of
+from netctrl.checks.steps import load_steps
 
 SENDERS = {
     "packet": {"reno": "rfc-reno", "cubic": "rfc-creno", "half of each": "rfc-reno+rfc-creno"},
@@ -43,10 +45,12 @@ class Compared(NamedTuple):
     utilization: float
     told: bool
     found: bool
+    steps: tuple[bool, ...] = ()
+    """Whether the time above two targets after each step of the load is within .3 s or 1.5 times that of the engine."""
 
 
-def compared(law: str, engine: str, points: int, seed: int) -> Iterator[Compared]:
-    """One for each link that was drawn."""
+def compared(law: str, engine: str, points: int, seed: int, steps: int) -> Iterator[Compared]:
+    """One for each link that was drawn, the first so many with steps of the load."""
     random = np.random.default_rng(seed)
     while points:
         rate = 10.0 ** random.uniform(6.0, 9.0)
@@ -64,7 +68,7 @@ def compared(law: str, engine: str, points: int, seed: int) -> Iterator[Compared
         told = found.certificate.predicted
         if told is None or (judge := judged(found, engine)) is None:
             continue
-        points -= 1
+        points, steps = points - 1, steps - 1
         yield Compared(
             told.by == "loop",
             told.delay_std_s / judge.delay_std_s,
@@ -72,7 +76,19 @@ def compared(law: str, engine: str, points: int, seed: int) -> Iterator[Compared
             told.utilization - judge.utilization,
             found.holds,
             judge.as_asked,
+            tuple(alike(found, engine)) if steps >= 0 else (),
         )
+
+
+def alike(found: Any, engine: str) -> Iterator[bool]:
+    """Of each step of the load whether its time above two targets is as in other runs."""
+    beyond, told = found.certificate.beyond, found.certificate.predicted.steps
+    point = point_at(found, beyond[0]) if beyond else point_of(found, engine)
+    if told:
+        runs = [load_steps(point, engine, seed) for seed in (SEEDS if engine == "packet" else (1,))]
+        for each, *judges in zip(told, *runs, strict=True):
+            mine, mean = each.above_two_targets_s, float(np.mean([run.above_two_targets_s for run in judges]))
+            yield abs(mine - mean) <= 0.3 or max(mine, mean) <= 1.5 * min(mine, mean)
 
 
 def parameters(law: str, engine: str, rate: float, random: np.random.Generator) -> dict[str, Any]:
@@ -171,26 +187,28 @@ def main() -> None:
     parser.add_argument("laws", nargs="*", metavar="LAW")
     parser.add_argument("--engine", choices=tuple(SENDERS), default="packet")
     parser.add_argument("--points", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
     print(
         "| law | links | by loop, cycle | deviation, 99 % within 1.3 times | utilization within .02 | harmful: safe "
-        "| harmless, refused |\n|---|---|---|---|---|---|---|"
+        "| harmless, refused | time above two targets within .3 s or 1.5 times |\n|---|---|---|---|---|---|---|---|"
     )
     for law in asked.laws or LAWS[asked.engine]:
         if law == "tube":
             print("{} runs in 50 boxes, {} outside".format(*outside(50, max(asked.points // 50, 1), asked.seed)))
             continue
         own = law in CYCLES
-        each = list(
-            cycles(law, asked.points, asked.seed) if own else compared(law, asked.engine, asked.points, asked.seed)
-        )
+        asks = law, asked.points, asked.seed
+        each = list(cycles(*asks) if own else compared(law, asked.engine, *asks[1:], asked.steps))
         ratios = np.array([found[1:4] for found in each if found.formula]).reshape(-1, 3)
         first, second = np.count_nonzero(np.abs(np.log(ratios[:, :2])) < np.log(1.3), axis=0)
         used = np.count_nonzero(np.abs(ratios[:, 2]) < 0.02)
         harmful, harmless = ([found.told for found in each if found.found is kind] for kind in (False, True))
         wrong = f"{sum(harmful)} of {len(harmful)} | {harmless.count(False)} of {len(harmless)}"
-        print(f"| {law} | {len(each)} | {len(ratios)} | {first}, {second} | {used} | {wrong} |", flush=True)
+        steps = [step for found in each for step in found.steps]
+        row = law, len(each), len(ratios), f"{first}, {second}", used, wrong, f"{sum(steps)} of {len(steps)}"
+        print("|", " | ".join(map(str, row)), "|", flush=True)
 
 
 if __name__ == "__main__":
