@@ -27,6 +27,7 @@ from netctrl.frequency.sampled_stability import (
     _tabled,
     all_crossings,
     deciding,
+    everywhere,
 )
 
 _WIDEST = log(1.25)
@@ -76,11 +77,11 @@ def point_margins(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, g
     found = []
     for start in range(0, all_flows.size, _TILED):
         flows, rtt, gain = (each[start : start + _TILED] for each in (all_flows, all_rtt, all_gain))
-        angles = _angles(response, flows, rtt)
-        values = response.at(angles, flows[:, None], rtt[:, None], coarse=True)
-        known = _tabled(len(flows), _crossings(response, flows, rtt, angles, values, coarse=True))
-        gains = known.gains / gain[:, None]
-        factor = gains[np.arange(len(gains)), deciding(gains, known.changes)]
+        known, angles = response.placed(flows, rtt, coarse=True), _angles(response, flows, rtt)
+        values = everywhere(known, angles)
+        table = _tabled(len(flows), _crossings(known, angles, values, _CLOSE))
+        gains = table.gains / gain[:, None]
+        factor = gains[np.arange(len(gains)), deciding(gains, table.changes)]
         with np.errstate(divide="ignore"):
             reduction = 1.0 / np.where(gains < 1.0, gains, 0.0).max(axis=-1)
         sizes = np.log(gain[:, None] * np.abs(values))
@@ -88,15 +89,15 @@ def point_margins(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, g
         # With an integrator |L| goes on to rise below the grid, as 1/theta.
         integrates = sizes[:, 0] - sizes[:, 1] > 0.5 * np.log(angles[:, 1] / angles[:, 0])
         if len(low := np.flatnonzero(integrates & (sizes[:, 0] < 0.0))):
-            crossed = response.at(angles[low, 0] * np.exp(sizes[low, 0]), flows[low], rtt[low], coarse=True)
+            crossed = known.at(angles[low, 0] * np.exp(sizes[low, 0]), low)
             least[low] = np.abs(np.angle(-crossed))
         row, column = np.nonzero(np.signbit(sizes[:, 1:]) != np.signbit(sizes[:, :-1]))
         if len(row):
-            a, b = (np.log(np.broadcast_to(angles, values.shape)[row, column + i]) for i in (0, 1))
-            at = flows[row], rtt[row], gain[row]
+            a, b = (np.log(angles[row, column + i]) for i in (0, 1))
+            at = known, row, gain[row]
 
             def off(u: np.ndarray, i: np.ndarray, at: tuple = at) -> tuple[np.ndarray, np.ndarray]:
-                value = at[2][i] * response.at(np.exp(u), at[0][i], at[1][i], coarse=True)
+                value = at[2][i] * at[0].at(np.exp(u), at[1][i])
                 return np.log(np.abs(value)), value
 
             _, value = illinois(off, a, b, sizes[row, column], sizes[row, column + 1], _NARROWINGS, _CLOSE)
@@ -227,7 +228,8 @@ def _slopes(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, known: 
     """D at crossings, (k, P + 1)."""
     row, column = np.nonzero(np.isfinite(known.gains))
     at = [known.angles[row, column] * np.exp(shift) for shift in (-_STEP, _STEP)]
-    low, high = (response.at(theta, flows[row], rtt[row], coarse=True) for theta in at)
+    placed = response.placed(flows, rtt, coarse=True)
+    low, high = (placed.at(theta, row) for theta in at)
     slopes = np.zeros(known.gains.shape, dtype=complex)
     slopes[row, column] = np.log(high / low) / (2.0 * _STEP)
     return slopes
@@ -275,8 +277,9 @@ def _refined(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Gains of crossings near given angles, (k,), and where none was found."""
     gains, now, left = np.empty(flows.shape), ln_angle.copy(), np.arange(len(flows))
+    known = response.placed(flows, rtt, coarse=True)
     for _ in range(_STEPS):
-        value = response.at(np.minimum(np.exp(now[left]), pi), flows[left], rtt[left], coarse=True)
+        value = known.at(np.minimum(np.exp(now[left]), pi), left)
         with np.errstate(divide="ignore", invalid="ignore"):
             off = np.log(-value)
             step = np.zeros(left.shape) if end else -off.imag / slope.imag[left]

@@ -62,8 +62,20 @@ _POINT = 1e-3
 """Relative gap between what is proved and attained at a point."""
 
 
+class PlacedResponse(Protocol):
+    """A response at k points."""
+
+    def at(self, theta: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """L(e^(i theta)) at angles and numbers of points, (n,)."""
+        ...
+
+
 class PacedResponse(BoundedResponse, Protocol):
-    """A loop that also tells, at many points, how slow it is."""
+    """A loop that is looked at at many points."""
+
+    def placed(self, flows: np.ndarray, rtt: np.ndarray, *, coarse: bool = False) -> PlacedResponse:
+        """The response at k points (N, tau [s]), (k,) and (k,)."""
+        ...
 
     def slowest(self, flows: np.ndarray, rtt: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum of the loop's lags and delays, and its longest delay, at k points, (k,) and (k,) [s]."""
@@ -90,7 +102,7 @@ class StableGains(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableGains:
+def stable_gains(response: PacedResponse, flows: float, rtt: float) -> StableGains:
     """Crossings of the negative axis around the gain 1, at one point, each refined to rounding.
 
     Parameters
@@ -99,8 +111,9 @@ def stable_gains(response: BoundedResponse, flows: float, rtt: float) -> StableG
     flows, rtt : float
         N and tau [s].
     """
+    known = response.placed(np.array([flows]), np.array([rtt]))
     angles, values = scanned(response, flows, rtt)
-    (_, where), gains, changes = _crossings(response, np.array([flows]), np.array([rtt]), angles[None], values[None])
+    (_, where), gains, changes = _crossings(known, angles[None], values[None], _ROUNDING)
     above, below = gains >= 1.0, gains < 1.0
     unstable = int(changes[below].sum())
     ends = below & (_unstable_below(gains, changes) == 0) if unstable else below
@@ -170,7 +183,16 @@ def all_crossings(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray, c
     close : float, optional
         Angle from the axis at which a crossing is found [rad].
     """
-    return _tabled(len(flows), _crossings(response, flows, rtt, _angles(response, flows, rtt), close=close))
+    many = len(flows) > 1
+    known, angles = response.placed(flows, rtt, coarse=many), _angles(response, flows, rtt)
+    found = _crossings(known, angles, everywhere(known, angles), close or (_CLOSE if many else _ROUNDING))
+    return _tabled(len(flows), found)
+
+
+def everywhere(known: PlacedResponse, angles: np.ndarray) -> np.ndarray:
+    """The response at angles of each point, (k, m)."""
+    row = np.repeat(np.arange(len(angles)), angles.shape[1])
+    return known.at(angles.ravel(), row).reshape(angles.shape)
 
 
 def _tabled(points: int, found: tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]) -> Crossings:
@@ -204,35 +226,23 @@ def _angles(response: PacedResponse, flows: np.ndarray, rtt: np.ndarray) -> np.n
 
 
 def _crossings(
-    response: BoundedResponse,
-    flows: np.ndarray,
-    rtt: np.ndarray,
-    angles: np.ndarray,
-    values: np.ndarray | None = None,
-    close: float | None = None,
-    *,
-    coarse: bool = False,
+    known: PlacedResponse, angles: np.ndarray, values: np.ndarray, close: float
 ) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
-    """All crossings of the negative axis between the angles (n or 1, m) at n points: ((row, angle), gain, poles that
-    leave). `values` of the response, if known, are as `coarse` says."""
-    coarse = coarse or (values is None and len(flows) > 1)
-    if values is None:
-        values = response.at(angles, flows[:, None], rtt[:, None], coarse=coarse)
+    """All crossings of the negative axis between the angles (n, m) with the response's `values`, at n points: ((row,
+    angle), gain, poles that leave)."""
     sign = np.signbit(values.imag)
     row, column = np.nonzero((sign[:, 1:] != sign[:, :-1]) & ((values.real[:, 1:] < 0.0) | (values.real[:, :-1] < 0.0)))
     column = np.where(column == angles.shape[1] - 1, column - 1, column)
-    all_angles = np.broadcast_to(angles, values.shape)
-    a, b = (np.log(all_angles[row, column + i]) for i in (0, 1))
+    a, b = (np.log(angles[row, column + i]) for i in (0, 1))
     sides = (-values[row, column], -values[row, column + 1])
     fa, fb = map(np.angle, sides)  # nearly linear in ln theta
     rises = values.imag[row, column + 1] > values.imag[row, column]
     last = column + 1 == angles.shape[1] - 1  # at z = −1 the imaginary part is 0: no crossing is refined there
 
     def off(u: np.ndarray, i: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        value = -response.at(np.exp(u), flows[row[i]], rtt[row[i]], coarse=coarse)
+        value = -known.at(np.exp(u), row[i])
         return np.angle(value), value
 
-    close = close or (_CLOSE if coarse else _ROUNDING)
     b, value = illinois(off, a, b, fa, fb, _NARROWINGS, close, sides)
     kept = (value.real > 0.0) & ~(last & (np.abs(np.exp(b) - pi) < 1e-9))
     row, at = row[kept], np.exp(b[kept])

@@ -63,26 +63,22 @@ def held_aliases(
     if small.all():
         return _other_aliases(angle, _coefficients(share, third, fourth, second)) * turned(angle * delay)
     if not small.any():
-        return _all_aliases(angle, _weights(share, third, fourth, second)) * turned(angle * whole)
+        return all_aliases(angle, weights_of(share, third, fourth, second)) * turned(angle * whole)
     others = _other_aliases(angle, _coefficients(share, third, fourth, second))
-    every = _all_aliases(np.where(small, 1.0, angle), _weights(share, third, fourth, second))
+    every = all_aliases(np.where(small, 1.0, angle), weights_of(share, third, fourth, second))
     return np.where(small, others, every) * turned(angle * np.where(small, delay, whole))
 
 
-def _weights(share: np.ndarray, third: np.ndarray, fourth: np.ndarray, second: Any = 0.0) -> np.ndarray:
-    """Factors of Σ_k k^j u^k, j = 0 to 3, in Σ_k u^k (second (k + x) + third (k + x)²/2 + fourth (k + x)³/6), (4, ...);
-    x is the share."""
+def weights_of(share: Any, third: Any, fourth: Any, second: Any = 0.0) -> tuple[Any, Any, Any, Any]:
+    """Factors of Σ_k k^j u^k, j = 0 to 3, in Σ_k u^k (second (k + x) + third (k + x)²/2 + fourth (k + x)³/6); x is the
+    share."""
     half, sixth = 0.5 * third, fourth / 6.0
     last = sixth * share
-    rows = np.empty((4, *np.broadcast_shapes(half.shape, last.shape)))
-    rows[0] = ((half + last) * share + second) * share
-    rows[1] = (third + 3.0 * last) * share + second
-    rows[2] = half + 3.0 * last
-    rows[3] = sixth
-    return rows
+    first = ((half + last) * share + second) * share
+    return first, (third + 3.0 * last) * share + second, half + 3.0 * last, sixth
 
 
-def _all_aliases(angle: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def all_aliases(angle: Any, weights: tuple[Any, Any, Any, Any]) -> Any:
     """Σ_m e^(s_m x) (third/s_m³ + fourth/s_m⁴) with the share x in (0, 1], from its `_weights`.
 
     1/s^n is the transform of t^(n−1)/(n−1)!. Sampled at k + x, its z-transform is Σ_k u^k (k + x)^(n−1)/(n−1)!,
@@ -99,7 +95,7 @@ def _all_aliases(angle: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _other_aliases(angle: np.ndarray, series: np.ndarray) -> np.ndarray:
-    """`_all_aliases` without m = 0, at small angles: Σ_j series_j (−i theta)^j."""
+    """`all_aliases` without m = 0, at small angles: Σ_j series_j (−i theta)^j."""
     square = -angle * angle
     even, odd = (horner(square, series[first::2]) for first in (0, 1))
     return even - 1j * (angle * odd)
@@ -113,11 +109,11 @@ def _coefficients(share: np.ndarray, third: np.ndarray, fourth: np.ndarray, seco
     powers = np.ones((*share.shape, _DEGREES))
     powers[..., 1:] = share[..., None]
     np.multiply.accumulate(powers, axis=-1, out=powers)
-    found = fourth[..., None] * (powers @ _SERIES[4].T)
+    found = fourth[..., None] * (powers @ SERIES[4].T)
     if third.any():
-        found = found + third[..., None] * (powers @ _SERIES[3].T)
+        found = found + third[..., None] * (powers @ SERIES[3].T)
     if np.any(second):
-        found = found + second[..., None] * (powers @ _SERIES[2].T)
+        found = found + second[..., None] * (powers @ SERIES[2].T)
     return np.moveaxis(found, -1, 0)
 
 
@@ -129,7 +125,8 @@ def _series(power: int) -> np.ndarray:
     return np.array([np.pad(row, (0, _DEGREES - len(row))) for row in rows])
 
 
-_SERIES = {power: _series(power) for power in (2, 3, 4)}
+SERIES = {power: _series(power) for power in (2, 3, 4)}
+"""By the power of s, (_ORDERS, _DEGREES)."""
 
 
 def majorant(terms: np.ndarray, power: float) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,9 @@ class Made:
 
     def at(self, theta, flows, rtt, extra=0.0, *, coarse: bool = False) -> np.ndarray:
         return self.gain * self.of(np.exp(1j * np.asarray(theta) + 0.0 * np.asarray(flows)))
+
+    def placed(self, flows, rtt, *, coarse: bool = False):
+        return SimpleNamespace(at=lambda theta, row: self.at(theta, flows[row], rtt[row]))
 
     def min_angle(self, flows, rtt, extra: float = 0.0) -> float:
         return self.lowest

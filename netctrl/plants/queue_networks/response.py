@@ -42,7 +42,7 @@ from netctrl.plants.queue_networks.group import GroupResponse, group_response, l
 from netctrl.plants.queue_networks.matrices import Matrix, solved
 from netctrl.plants.queues.mean_value import MeanValue, unknown_phase
 from netctrl.plants.queues.queue_laws import Averaged, SampledPi
-from netctrl.plants.queues.queue_response import BLOCK
+from netctrl.plants.queues.queue_loop import BLOCK
 from netctrl.plants.queues.window_response import response
 
 _ALIASES, _FEW = 16, 5

@@ -284,15 +284,15 @@ def clocked_response(
     m, own, echo = mode.hits, sigma * mode.waits, turned[0]
     k = damping / mode.waits
     inverse = 1.0 / own
-    mean = means.turns[0] if means else (1.0 - echo) * inverse
+    mean = (1.0 - echo) * inverse if means is None else means.turns[0]
     cut, part = echo, mean
     if law.spread < 1.0:
         cut = turned[1]
-        part = means.turns[1] if means else (1.0 - cut) * inverse * (1.0 / law.spread)
+        part = (1.0 - cut) * inverse * (1.0 / law.spread) if means is None else means.turns[1]
     if law.notice:
         late, t = turned[-1], mode.notice
         o = 1.0 / (m * (t + 1.0) + 1.0)  # share of time in which a flow is open
-        gap = means.turns[-1] * t if means else (1.0 - late) * inverse
+        gap = (1.0 - late) * inverse if means is None else means.turns[-1] * t
         mean, part, cut, echo = gap + late * mean, late * part, late * cut, late * echo
     else:
         o = 1.0 / (m + 1.0)
@@ -315,7 +315,7 @@ def clocked_missing(
     early, mark : complex, ndarray or MeanValue
         Phases at the drop, and where the next packet's acknowledgement would tell of it.
     """
-    if means:
+    if means is not None:
         rest = (means.turns[-1] * mode.notice + turned[-1] * means.fall * 0.5) * mode.waits
         return (early * means.path + mark * rest) * mode.dropped
     good = mark * turned[-1] * (1.0 - turned[0]) / (sigma * mode.waits)

@@ -104,7 +104,7 @@ class CubicMode(NamedTuple):
 
     losses: Any
     """Cuts of a flow in a round trip, p w."""
-    residues: list
+    residues: list | tuple
     share: Any
     """V's part that comes without delay, over Q."""
 
@@ -159,10 +159,10 @@ def cubic_mode(ln_p: Any, ln_trip: Any, curve: float, increase: float) -> CubicM
 
 def cubic_response(sigma: Any, echo: Any, mode: CubicMode) -> tuple[Any, Any]:
     """Q and V at sigma = s R and e^(−s R)."""
-    z = sigma / mode.losses
-    first, *others = mode.residues
-    Q = first / (z + _POLE)
-    for (w, q), still, moving in zip(_PAIRS, others[::2], others[1::2], strict=True):
+    z, residues = sigma / mode.losses, mode.residues
+    Q = residues[0] / (z + _POLE)
+    for i in range(len(_PAIRS)):  # as Numba reads it
+        (w, q), still, moving = _PAIRS[i], residues[2 * i + 1], residues[2 * i + 2]
         Q = Q + (still * (w * w) + moving * z) / ((z + q * w) * z + w * w)
     return Q, Q * (mode.share - echo)
 

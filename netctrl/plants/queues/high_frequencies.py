@@ -1,13 +1,9 @@
-"""Powers of 1/s to which the aliases of a queue's sampled loop tend, and the sums of these over all aliases."""
+"""Powers of 1/s to which the aliases of a queue's sampled loop tend."""
 
 from __future__ import annotations
 
-from math import pi
 from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
-from netctrl.plants.aliases import SMALL_ANGLE, held_aliases, turned
 from netctrl.plants.queues.clocked_response import ClockedMode
 from netctrl.plants.queues.window_response import leading
 
@@ -69,61 +65,12 @@ class Leading(NamedTuple):
     class that j is of."""
 
     classes: tuple[int, ...]
-    counts: tuple[tuple[int, ...], ...]
-    """Numbers of the class's lags that make up lag_j."""
     lags: tuple[Any, ...]
     """[s]"""
-    third: np.ndarray
-    """(j, ..., 1)"""
-    fourth: np.ndarray
-    steep: tuple[bool, ...]
-    """Whether `third` isn't 0."""
+    thirds: tuple[Any, ...]
+    fourths: tuple[Any, ...]
     second: Any = None
     """Factor of e^(−s delay)/s² of packets that are dropped; None: none is."""
-
-
-def turns(theta: np.ndarray, delay: Any, most: int) -> np.ndarray:
-    """e^(−s delay) at all aliases, of a delay in epochs: the main alias's times powers of one turn."""
-    powers = turned(2.0 * pi * delay * np.arange(1, most + 1))
-    around = np.concatenate([powers[..., ::-1].conj(), np.ones((*powers.shape[:-1], 1)), powers], axis=-1)
-    return turned(theta * delay) * around
-
-
-def leading_terms(omega: np.ndarray, theta: np.ndarray, lead: Leading, echoes: list, marks: list) -> np.ndarray:
-    """What the terms tend to at all aliases; the main alias's own at small angles is left out.
-
-    `echoes` has the phases of each class's lags. Where packets are dropped, `marks` has one more, of a drop itself.
-    """
-    most = omega.shape[-1] // 2
-    inverse = 1.0 / omega
-    third_power = inverse * inverse * inverse
-    third_power[..., most] *= np.abs(theta[..., 0]) > SMALL_ANGLE
-    sums: list[Any] = [0.0] * len(echoes)
-    for i, counts, third, fourth, steep in zip(
-        lead.classes, lead.counts, lead.third, lead.fourth, lead.steep, strict=True
-    ):
-        falls = fourth * inverse
-        if steep:
-            falls = falls + 1j * third  # 1/s = −i/omega
-        for phase, count in zip(echoes[i], counts, strict=True):
-            if count:
-                falls = falls * (phase if count == 1 else phase**count)
-        sums[i] = sums[i] + falls
-    if lead.second is not None:
-        sums.append(-lead.second * omega)
-    return sum(falls * mark for falls, mark in zip(sums, marks, strict=True)) * third_power
-
-
-def tails(d: float, theta: np.ndarray, lead: Leading, delays: list) -> np.ndarray:
-    """Sums of `leading_terms` over all aliases at the interval d [s], without the main one at small angles; without the
-    last axis."""
-    late = [delays[i] + lag for i, lag in zip(lead.classes, lead.lags, strict=True)]
-    third, fourth = lead.third[..., 0] * d**3, lead.fourth[..., 0] * d**4
-    total = held_aliases(theta, np.stack(late)[..., 0] / d, third, fourth).sum(axis=0) if late else np.zeros(())
-    if lead.second is None:
-        return total
-    none = np.zeros_like(lead.second[..., 0])
-    return total + held_aliases(theta, delays[-1][..., 0] / d, none, none, lead.second[..., 0] * d**2)
 
 
 def dropped_factor(response: Sampled, point: Equilibrium) -> Any:
@@ -148,8 +95,7 @@ def _per_trip(response: Sampled, point: Equilibrium) -> Any:
 def leading_of(response: Sampled, point: Equilibrium) -> Leading:
     """What the terms of all classes tend to at an equilibrium of numbers; of `several_clocks` drops alone are known."""
     if response.several_clocks:
-        none = np.zeros((0, 1))
-        return Leading((), (), (), none, none, (), dropped_factor(response, point))
+        return Leading((), (), (), (), dropped_factor(response, point))
     per_trip, lags = _per_trip(response, point), point.lags(response.classes)
     rows = []
     for i, k in enumerate(response.classes):
@@ -159,9 +105,6 @@ def leading_of(response: Sampled, point: Equilibrium) -> Leading:
                 third, fourth = first / trip / per_trip, second / (trip * trip) / per_trip
             else:
                 third, fourth = first, second / trip - first * per_trip
-            padded = counts + (0,) * (len(lags[i]) - len(counts))
-            lag = sum((each * n for each, n in zip(lags[i], padded, strict=True) if n), 0.0)
-            rows.append((i, padded, lag, weight * third, weight * fourth))
-    classes, counts, late, thirds, fourths = zip(*rows, strict=True)
-    steep = tuple(bool(each.any()) for each in thirds)
-    return Leading(classes, counts, late, np.stack(thirds), np.stack(fourths), steep, dropped_factor(response, point))
+            lag = sum((each * n for each, n in zip(lags[i], counts, strict=False) if n), 0.0)
+            rows.append((i, lag, weight * third, weight * fourth))
+    return Leading(*zip(*rows, strict=True), dropped_factor(response, point))

@@ -26,9 +26,11 @@ from netctrl.plants.queues.clocked_response import Means, clocked_most
 from netctrl.plants.queues.high_frequencies import Equilibrium, dropped_factor
 from netctrl.plants.queues.mean_value import MeanValue, coordinate, mean_fall, mean_turn, unknown_phase
 from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, WindowClass
-from netctrl.plants.queues.queue_response import BLOCK, EDGE, QueueResponse
+from netctrl.plants.queues.queue_response import EDGE, QueueResponse
 from netctrl.plants.queues.several_trips import sharp_angles
 
+BLOCK = 30_000
+"""Numbers in an array of a block: what is computed from them stays in the processor's cache."""
 _COARSE, _FINE = 1e-5, 5e-8
 """Relative error bounds of the response with few and with all aliases."""
 
@@ -83,20 +85,20 @@ class QueueLoop(QueueResponse):
         values, parts = np.zeros(len(centre), dtype=complex), np.zeros(half.shape)
         stretch = np.zeros(half.shape)
         rows = np.flatnonzero(inside)
-        extra = centre[slice(None) if centre[:, 3].any() else slice(1), 3:]
         shortest = float(np.exp((centre - half)[:, 2].min(initial=0.0)))
         few, most = (self.aliases(shortest, coarse=coarse) for coarse in (True, False))
         # Large cells need few digits.
         large = half[:, 0] >= 1e-3 * centre[:, 0]
-        size = max(1, BLOCK // (2 * few + 1) // 2)
+        for some, aliases in ((rows[large[rows]], few), (rows[~large[rows]], most)):
+            if some.size:
+                known = self.placed_at(*(_rows(a, some) for a in (x, flows, rtt)), aliases)
+                row = np.zeros(len(some), dtype=int) if len(x) == 1 else np.arange(len(some))
+                values[some] = known.at(centre[some, 0], row, centre[some, 3])
+        size = max(1, BLOCK // (2 * few[0] + 1) // 2)
         for start in range(0, len(rows), size):
             i = rows[start : start + size]
-            for some, aliases in ((i[large[i]], few), (i[~large[i]], most)):
-                columns = (centre[:, :1], x[:, None], flows[:, None], rtt[:, None], extra)
-                if some.size:
-                    values[some] = self.sums(*(_rows(a, some) for a in columns), aliases)
             with np.errstate(all="ignore"):  # where no bound is known
-                parts[i] = _shares(self, centre[i], half[i], _rows(x, i), few)
+                parts[i] = _shares(self, centre[i], half[i], _rows(x, i), few[0])
         parts[rows] = np.where(_rows(self.solved(x), rows)[:, None], parts[rows], inf)
         parts[rows, 0] += np.where(large, _COARSE, _FINE)[rows] * np.abs(values[rows])
         stretch[rows, 1:3] = _rows(moves, rows)

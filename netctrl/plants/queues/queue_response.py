@@ -24,31 +24,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import inf, log, pi, prod
-from typing import Any
+from math import inf, log, pi
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from netctrl.plants.queues.clocked_response import clocked_missing
-from netctrl.plants.queues.high_frequencies import Equilibrium, Leading, leading_of, leading_terms, tails, turns
+from netctrl.plants.queues.high_frequencies import Equilibrium
 from netctrl.plants.queues.queue_laws import MOST_SPACED, Averaged, SampledPi, WindowClass
 from netctrl.plants.queues.several_trips import shared_queue
 from netctrl.plants.queues.window_response import response
+
+if TYPE_CHECKING:
+    from netctrl.plants.queues.response_kernel import Placed
 
 _ALIASES = 12
 """On each side, at least; with the tails' two leading powers they leave less than 1e-8 of the response."""
 _FEW = 3
 """For a first look, which leaves less than 1e-5."""
+_FEWER = 3
+"""At small angles one of so many."""
 _FASTEST = 20.0
 """Corner in half turns of an interval from which on half as many more do: the main alias is then much larger."""
 _FEW_APART, _MOST_APART = 120, 350
 """More of them for `several_clocks`, for a first look and else; they leave less than 2e-5 and 1e-6 of the response."""
-BLOCK = 30_000
-"""Numbers in an array of a block: what is computed from them stays in the processor's cache."""
-np.empty(1 << 21)  # glibc keeps freed memory up to twice the largest array freed so far, else each block's is new pages
-_LARGEST = 8 * BLOCK
-"""Numbers in the largest array."""
 _NEWTON, _USUAL = 60, 0.01
 """Steps, and an output of which the delay is where they begin."""
 _LEAST_WINDOW = 2.0
@@ -185,58 +185,52 @@ class QueueResponse:
         `coarse` takes few aliases: good to some 1e-5, for a first look.
         """
         theta, flows, rtt, extra = (np.asarray(a) for a in (theta, flows, rtt, extra))
-        x = self.output(flows, rtt)
-        shape = (theta + x + extra).shape
-        axes = max(len(shape), 1)
-        held = np.minimum(np.maximum(x, self.within[0]), self.within[1])  # the response is 0 elsewhere
-        columns = [a.reshape((1,) * (axes - a.ndim) + a.shape + (1,)) for a in (theta, held, flows, rtt, extra)]
-        most = self.aliases(float(rtt.min(initial=inf)), coarse=coarse)
-        each = (2 * most + 1) * max(1, prod(shape[1:]))
-        if each > _LARGEST and axes > 1:  # point by point, as a row of them would take too much memory
-            points = [a.ravel() for a in np.broadcast_arrays(theta, flows, rtt, extra)]
-            return self.at(*points, coarse=coarse).reshape(shape)
-        size = max(1, BLOCK // each)
-        rows = range(0, max(shape[0] if shape else 1, 1), size)
-        parts = [self.sums(*(a if len(a) == 1 else a[i : i + size] for a in columns), most) for i in rows]
-        found = np.concatenate(parts).reshape(shape)
-        return np.where(self.holds(x), found, 0.0)
+        where = np.broadcast(flows, rtt)
+        shape = np.broadcast_shapes(theta.shape, where.shape, extra.shape)
+        known = self.placed(*(a.ravel() for a in np.broadcast_arrays(flows, rtt)), coarse=coarse)
+        row = np.arange(where.size).reshape(where.shape)
+        return known.at(*(np.broadcast_to(a, shape).ravel() for a in (theta, row, extra))).reshape(shape)
 
-    def aliases(self, shortest: float, *, coarse: bool) -> int:
-        """Number of aliases on each side, for round trips from `shortest` [s] on: more where the plant is fast."""
+    def placed(self, flows: np.ndarray, rtt: np.ndarray, *, coarse: bool = False) -> Placed:
+        """The response at points, whose equilibria are then known.
+
+        Parameters
+        ----------
+        flows, rtt : ndarray, shape (k,)
+            N and tau [s].
+        coarse : bool
+            As of `at`.
+        """
+        if flows.size == 1:
+            return _known(self, flows.item(), rtt.item(), coarse)
+        return self._placed(flows, rtt, coarse)
+
+    def _placed(self, flows: np.ndarray, rtt: np.ndarray, coarse: bool) -> Placed:
+        x = self._solved(flows, rtt)
+        held = np.minimum(np.maximum(x, self.within[0]), self.within[1])
+        found = self.placed_at(held, flows, rtt, self.aliases(float(rtt.min(initial=inf)), coarse=coarse))
+        return found._replace(factor=np.where(self.holds(x), found.factor, 0.0))
+
+    def placed_at(self, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, most: tuple[int, int]) -> Placed:
+        """As `placed`, of known outputs x (k,), with `most` aliases, as of `aliases`."""
+        from netctrl.plants.queues.response_kernel import placed  # Numba loads slowly
+
+        return placed(self, x, flows, rtt, most)
+
+    def aliases(self, shortest: float, *, coarse: bool) -> tuple[int, int]:
+        """Number of aliases on each side, for round trips from `shortest` [s] on: more where the plant is fast; and the
+        same at small angles, where the main one is so large that of few digits fewer do."""
         if isinstance(self.law, Averaged):
-            return 0
+            return 0, 0
         corner = max(4.0 / self.trip(k, shortest, self.law.target_s) for k in self.classes)
         fast = corner * self.epoch / pi
         fast = min(fast, 0.5 * (fast + _FASTEST))
-        apart = (_FEW_APART if coarse else _MOST_APART) if self.several_clocks else 0  # no tails are known
-        return int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast)) + apart
-
-    def sums(
-        self, theta: np.ndarray, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, extra: np.ndarray, most: int
-    ) -> np.ndarray:
-        """L at points (theta [rad], x, N, tau [s], extra delay [s]) with `most` aliases on each side.
-
-        Arrays (..., 1) that broadcast; without the last axis the result has their common shape.
-        """
-        omega = (theta + 2.0 * pi * np.arange(-most, most + 1)) * (1.0 / self.epoch)
-        alone = x.size == flows.size == rtt.size == 1
-        point, lead = _known(self, x.item(), flows.item(), rtt.item(), x.ndim) if alone else self._at(x, flows, rtt)
-        delays = self.delays(point, extra)
-        echoes = [[turns(theta, lag / self.epoch, most) for lag in lags] for lags in point.lags(self.classes)]
-        marks = [turns(theta, delay / self.epoch, most) for delay in delays]
-        terms = self.term(1j * omega, point, echoes, marks)
-        if lead is None or isinstance(self.law, Averaged):
-            return (terms / x)[..., 0]
-        terms -= leading_terms(omega, theta, lead, echoes, marks)
-        angle = theta[..., 0]
-        counted = -self.law.proportional * np.expm1(-1j * angle) + self.law.integral
-        factor = counted / self.epoch * (self.law.steeper(x[..., 0]) / x[..., 0])
-        return factor * (terms.sum(axis=-1) + tails(self.epoch, angle, lead, delays))
-
-    def _at(self, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray) -> tuple[Equilibrium, Leading | None]:
-        """Equilibrium, and of a law at intervals what the terms tend to at high frequencies."""
-        point = self.point(x, flows, rtt)
-        return point, leading_of(self, point) if isinstance(self.law, SampledPi) else None
+        most = int(np.ceil(_FEW + 2.0 * fast if coarse else _ALIASES + 8.0 * fast))
+        if self.several_clocks:  # no tails are known
+            most += _FEW_APART if coarse else _MOST_APART
+        elif coarse:
+            return most, -(-most // _FEWER)
+        return most, most
 
     def delays(self, point: Equilibrium, extra: Any) -> list:
         """From a mark to the law's reading of what it does, for each class [s]; last, of the packet that is dropped."""
@@ -325,8 +319,6 @@ def _output(response: QueueResponse, flows: float, rtt: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def _known(
-    response: QueueResponse, x: float, flows: float, rtt: float, axes: int
-) -> tuple[Equilibrium, Leading | None]:
-    """Equilibrium of one point, of which margins and discs ask many times, in arrays with so many axes."""
-    return response._at(*(np.full((1,) * axes, each) for each in (x, flows, rtt)))
+def _known(response: QueueResponse, flows: float, rtt: float, coarse: bool) -> Placed:
+    """The response at one point, of which margins ask many times."""
+    return response._placed(np.array([flows]), np.array([rtt]), coarse)

@@ -218,10 +218,20 @@ def response(
         return cubic_response(sigma, turned[0], mode)
     echo = turned[0]
     if sender.scalable:
-        slow = sender.averaging / (sigma + sender.averaging) if sender.averaging else 1.0
-        return damping / (sigma + damping) * slow, 0.0
+        return scalable_response(sigma, damping, sender.averaging), 0.0
+    return aimd_response(sigma, echo, damping)
+
+
+def aimd_response(sigma: Any, echo: Any, damping: Any) -> tuple[Any, Any]:
+    """Q and V of AIMD."""
     found = damping / (sigma + damping * (echo + 1.0))
     return found, found * (1.0 - echo)
+
+
+def scalable_response(sigma: Any, damping: Any, averaging: float) -> Any:
+    """Q of DCTCP, or of one that doesn't average its marks."""
+    found = damping / (sigma + damping)
+    return found * (averaging / (sigma + averaging)) if averaging else found
 
 
 def leading(sender: Sender, damping: Any, mode: CubicMode | ClockedMode | None = None) -> list[Leading]:
