@@ -25,6 +25,7 @@ from netctrl.scenario.figures import estimate_text, quantity_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netctrl.core.names import EngineName, Registered
     from netctrl.engines.case import Case
     from netctrl.model.design.design import AnyDesign
     from netctrl.scenario.scenario import Scenario
@@ -146,7 +147,7 @@ def _text(row: Compared) -> str:
 
 def compare(
     scenario: Scenario | Case | AnyDesign | str | os.PathLike[str],
-    engines: Sequence[str] = ("fluid", "packet", "ns3"),
+    engines: Sequence[EngineName | Registered] = ("fluid", "packet", "ns3"),
     *,
     design: AnyDesign | str | os.PathLike[str] | None = None,
     seeds: int = 5,

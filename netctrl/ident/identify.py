@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, overload
 
 import numpy as np
 
@@ -24,6 +24,14 @@ from netctrl.model.fit import IdentificationResult, OrderChoice
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.signals import SignalTrace
 
+if TYPE_CHECKING:
+    import os
+    from typing import Unpack
+
+    import pandas as pd
+
+    from netctrl.core.names import IdentMethod
+
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
 _MAX_HORIZON, _MAX_ORDER = 20, 20
@@ -32,6 +40,42 @@ _TINY = float(np.finfo(float).tiny)
 _RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
 
 
+class _Options(TypedDict, total=False):
+    """Arguments of `identify` that don't depend on the form of the signals."""
+
+    order: int | Literal["auto"]
+    method: IdentMethod
+    horizon: int | None
+    feedthrough: bool
+    held_out: float | SignalTrace | None
+    refine: bool | Literal["auto"]
+    bootstrap: int
+    seed: int
+    argv: Iterable[str]
+    files: Iterable[Path]
+
+
+@overload
+def identify(trace: SignalTrace, **options: Unpack[_Options]) -> IdentificationResult: ...
+@overload
+def identify(
+    trace: pd.DataFrame | str | os.PathLike[str],
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    segments: str | None = ...,
+    **options: Unpack[_Options],
+) -> IdentificationResult: ...
+@overload
+def identify(
+    trace: Samples,
+    y: Samples,
+    *,
+    interval_s: float | None = ...,
+    inputs: Sequence[str] | None = ...,
+    outputs: Sequence[str] | None = ...,
+    **options: Unpack[_Options],
+) -> IdentificationResult: ...
 def identify(
     trace: Signals,
     y: Samples | None = None,
@@ -41,7 +85,7 @@ def identify(
     outputs: Sequence[str] | None = None,
     segments: str | None = None,
     order: int | Literal["auto"] = "auto",
-    method: str = "n4sid",
+    method: IdentMethod = "n4sid",
     horizon: int | None = None,
     feedthrough: bool = True,
     held_out: float | SignalTrace | None = None,
