@@ -32,18 +32,19 @@ search:
 """Before a page that the search shows first."""
 
 
-def api_pages(public: dict[str, str]) -> dict[str, str]:
-    """Source of each page of public names; ValueError where a name has no page."""
+def api_pages(public: dict[str, str], inner: dict[str, str]) -> dict[str, str]:
+    """Source of each page of public names, and of names that modules alone have; ValueError where one has no page."""
     pages: dict[str, str] = {}
-    left = dict(public)
+    left = public | inner
     for page, (title, packages) in GROUPS.items():
         names = sorted(
             (name for name in left if left[name].removeprefix("netctrl.").startswith(packages)), key=str.lower
         )
-        parts = [SOUGHT, f"# {title}\n", "Each is `netctrl.NAME`; examples run as they stand.\n"]
+        parts = [SOUGHT, f"# {title}\n", "Examples run as they stand.\n"]
         for name in names:
             # A heading of our own, since the name stands in netctrl and not in its module alone.
-            options = f"    options:\n      heading: netctrl.{name}\n      toc_label: {name}\n"
+            shown = f"{inner[name]}.{name}" if name in inner else f"netctrl.{name}"
+            options = f"    options:\n      heading: {shown}\n      toc_label: {name}\n"
             parts.append(f"::: {left.pop(name)}.{name}\n{options}")
         pages[f"reference/api/{page}.md"] = "\n".join(parts)
     if left:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -26,8 +27,16 @@ def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
             assert thing is getattr(sys.modules[thing.__module__], name)
 
 
-def test_the_front_door_has_at_most_80_names() -> None:
-    assert len(netctrl.__all__) <= 80
+def test_the_front_door_has_at_most_60_names() -> None:
+    assert len(netctrl.__all__) <= 60
+    assert set(netctrl.__all__).isdisjoint(netctrl._INNER)
+
+
+@pytest.mark.parametrize(("name", "module"), netctrl._INNER.items())
+def test_a_name_of_a_module_alone_is_refused_with_its_module(name, module) -> None:
+    assert getattr(importlib.import_module(module), name).__module__ == module
+    with pytest.raises(AttributeError, match=f"from {module} import {name}$"):
+        getattr(netctrl, name)
 
 
 def test_dir_lists_them_in_order() -> None:

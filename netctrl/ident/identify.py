@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -25,12 +25,10 @@ from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.signals import SignalTrace
 
 if TYPE_CHECKING:
-    import os
     from typing import Unpack
 
-    import pandas as pd
-
     from netctrl.core.names import IdentMethod
+    from netctrl.ident.signals import Options, Table
 
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
@@ -40,31 +38,16 @@ _TINY = float(np.finfo(float).tiny)
 _RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
 
 
-class _Options(TypedDict, total=False):
-    """Arguments of `identify` that don't depend on the form of the signals."""
-
-    order: int | Literal["auto"]
-    method: IdentMethod
-    horizon: int | None
-    feedthrough: bool
-    held_out: float | SignalTrace | None
-    refine: bool | Literal["auto"]
-    bootstrap: int
-    seed: int
-    argv: Iterable[str]
-    files: Iterable[Path]
-
-
 @overload
-def identify(trace: SignalTrace, **options: Unpack[_Options]) -> IdentificationResult: ...
+def identify(trace: SignalTrace, **options: Unpack[Options]) -> IdentificationResult: ...
 @overload
 def identify(
-    trace: pd.DataFrame | str | os.PathLike[str],
+    trace: Table,
     *,
     inputs: Sequence[str],
     outputs: Sequence[str],
     segments: str | None = ...,
-    **options: Unpack[_Options],
+    **options: Unpack[Options],
 ) -> IdentificationResult: ...
 @overload
 def identify(
@@ -74,7 +57,7 @@ def identify(
     interval_s: float | None = ...,
     inputs: Sequence[str] | None = ...,
     outputs: Sequence[str] | None = ...,
-    **options: Unpack[_Options],
+    **options: Unpack[Options],
 ) -> IdentificationResult: ...
 def identify(
     trace: Signals,

@@ -54,9 +54,9 @@ def coordinated(
     model : NetworkModel
         Model of N links.
     weight : float or ndarray, shape (N,)
-        mu > 0, weight of a squared backlog relative to a squared rate, as in `netctrl.localized`.
+        mu > 0, weight of a squared backlog relative to a squared rate, as in `localized`.
     information : InformationPattern
-        Delays after which each link learns of a disturbance (`netctrl.information_pattern`).
+        Delays after which each link learns of a disturbance (`netctrl.plants.information.information_pattern`).
     reach : int, optional
         Largest information delay [samples] of links that help although the disturbance's traffic doesn't reach them.
 
@@ -75,10 +75,12 @@ def coordinated(
     Examples
     --------
     >>> import netctrl
+    >>> from netctrl.plants.information import information_pattern
+    >>> from netctrl.synthesis.localized.coordinated import coordinated
     >>> network = netctrl.read("merge")
     >>> model = netctrl.network_model(network, interval_s=0.01)
-    >>> information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
-    >>> found = netctrl.coordinated(model, 0.1, information)
+    >>> information = information_pattern(network, 0.01, model.links, "out-of-band")
+    >>> found = coordinated(model, 0.1, information)
     >>> round(found.cost / 1e13, 3), found.spectral_radius < 1.0
     (1.469, True)
 

@@ -77,8 +77,9 @@ def delayed_regulator(
     Two samples of delay add two variances of the disturbance to the cost:
 
     >>> import netctrl
+    >>> from netctrl.synthesis.riccati.delayed import delayed_regulator
     >>> one = [[1.0]]
-    >>> [round(netctrl.delayed_regulator(one, one, one, one, W=one, delay=d).cost, 3) for d in (0, 2)]
+    >>> [round(delayed_regulator(one, one, one, one, W=one, delay=d).cost, 3) for d in (0, 2)]
     [1.618, 3.618]
 
     References
