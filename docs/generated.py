@@ -53,8 +53,8 @@ def api_pages(public: dict[str, str], inner: dict[str, str]) -> dict[str, str]:
 
 
 def _help(root: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "netctrl", *words, "--help"]
-    wide = os.environ | {"COLUMNS": "100"}  # the page is the same wherever it is made
+    command = [sys.executable, "-m", "netctrl", *words, "--help-all" if words else "--help"]
+    wide = os.environ | {"COLUMNS": "80"}  # the page is the same wherever it is made
     ran = subprocess.run(command, cwd=root, env=wide, capture_output=True, text=True, check=True, timeout=60)
     return ran.stdout
 
@@ -66,7 +66,7 @@ def _commands(text: str) -> list[str]:
 
 def command_line(root: Path) -> str:
     """Every help text of `netctrl`, as it is printed."""
-    parts = ["# Command line", "What `--help` prints, for each verb and command."]
+    parts = ["# Command line", "What `--help-all` prints, for each verb and command."]
     verbs = _commands(_help(root))
     if not verbs:
         raise ValueError("netctrl --help lists no verb")
