@@ -160,8 +160,9 @@ def _rank(option: Argument) -> int:
 
 def _wrapped(text: str, indent: str, end: str = "") -> str:
     """A command line over several lines, each but the last with an end."""
-    wide = {"break_long_words": False, "break_on_hyphens": False, "subsequent_indent": indent}
-    return f"{end}\n".join(textwrap.wrap(text, _width() - len(end), **wide))
+    width = _width() - len(end)
+    lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return f"{end}\n".join(lines)
 
 
 def _listed(examples: Sequence[str]) -> str:

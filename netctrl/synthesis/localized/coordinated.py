@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_kind, checked_whole
+from netctrl.model.io.display import Shown
 from netctrl.model.law import AgedColumns, AgedGain
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.check import steady_covariance
@@ -21,8 +22,8 @@ MAX_STATES = 2000
 """Largest number of states of a region, whose Riccati equation is dense."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatedSynthesis:
+@dataclass(frozen=True, slots=True, repr=False)
+class CoordinatedSynthesis(Shown):
     """Optimal coordinated controller for an information pattern, and its cost."""
 
     law: AgedGain

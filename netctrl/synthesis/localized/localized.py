@@ -18,6 +18,7 @@ from netctrl.core.errors import (
     checked_number,
     checked_whole,
 )
+from netctrl.model.io.display import Shown
 from netctrl.model.law import FirColumns, FirGain
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.localized import columns as _columns
@@ -44,8 +45,8 @@ _MAX_ENTRIES = 2**28  # entries of one region's matrix
 _SMALLER = "Shorter routes, longer intervals, larger weights or, out of band, a smaller reach make it smaller"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalizedSynthesis:
+@dataclass(frozen=True, slots=True, repr=False)
+class LocalizedSynthesis(Shown):
     """A coordinated controller with its cost and a bound of its distance from the optimum."""
 
     law: FirGain
