@@ -32,18 +32,19 @@ search:
 """Before a page that the search shows first."""
 
 
-def api_pages(public: dict[str, str]) -> dict[str, str]:
-    """Source of each page of public names; ValueError where a name has no page."""
+def api_pages(public: dict[str, str], inner: dict[str, str]) -> dict[str, str]:
+    """Source of each page of public names, and of names that modules alone have; ValueError where one has no page."""
     pages: dict[str, str] = {}
-    left = dict(public)
+    left = public | inner
     for page, (title, packages) in GROUPS.items():
         names = sorted(
             (name for name in left if left[name].removeprefix("netctrl.").startswith(packages)), key=str.lower
         )
-        parts = [SOUGHT, f"# {title}\n", "Each is `netctrl.NAME`; examples run as they stand.\n"]
+        parts = [SOUGHT, f"# {title}\n", "Examples run as they stand.\n"]
         for name in names:
             # A heading of our own, since the name stands in netctrl and not in its module alone.
-            options = f"    options:\n      heading: netctrl.{name}\n      toc_label: {name}\n"
+            shown = f"{inner[name]}.{name}" if name in inner else f"netctrl.{name}"
+            options = f"    options:\n      heading: {shown}\n      toc_label: {name}\n"
             parts.append(f"::: {left.pop(name)}.{name}\n{options}")
         pages[f"reference/api/{page}.md"] = "\n".join(parts)
     if left:
@@ -52,8 +53,8 @@ def api_pages(public: dict[str, str]) -> dict[str, str]:
 
 
 def _help(root: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "netctrl", *words, "--help"]
-    wide = os.environ | {"COLUMNS": "100"}  # the page is the same wherever it is made
+    command = [sys.executable, "-m", "netctrl", *words, "--help-all" if words else "--help"]
+    wide = os.environ | {"COLUMNS": "80"}  # the page is the same wherever it is made
     ran = subprocess.run(command, cwd=root, env=wide, capture_output=True, text=True, check=True, timeout=60)
     return ran.stdout
 
@@ -65,7 +66,7 @@ def _commands(text: str) -> list[str]:
 
 def command_line(root: Path) -> str:
     """Every help text of `netctrl`, as it is printed."""
-    parts = ["# Command line", "What `--help` prints, for each verb and command."]
+    parts = ["# Command line", "What `--help-all` prints, for each verb and command."]
     verbs = _commands(_help(root))
     if not verbs:
         raise ValueError("netctrl --help lists no verb")

@@ -53,10 +53,10 @@ def on_files(files: Any, config: Any) -> Any:
         made = File.generated(config, page, content=text)
         made.edit_uri = f"../{source}"
         files.append(made)
-    pages = generated.api_pages(netctrl._PUBLIC) | generated.notebook_pages(root)
+    pages = generated.api_pages(netctrl._PUBLIC, netctrl._INNER) | generated.notebook_pages(root)
     pages["reference/command-line.md"] = generated.command_line(root)
     pages["reference/file-formats.md"] = generated.file_formats(root / "data" / "schema")
-    pages |= result_records.Results(root, netctrl._PUBLIC).pages()
+    pages |= result_records.Results(root, netctrl._PUBLIC | netctrl._INNER).pages()
     pages["reference/scenario-files.md"] = scenario_files.scenario_files()
     pages["reference/citation.md"] = citation.citation(root / "CITATION.cff")
     for page, text in pages.items():

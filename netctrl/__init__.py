@@ -12,13 +12,10 @@ __version__ = "0.1.0"
 
 # name -> module that defines it. Importing netctrl loads none of them, and none of their libraries.
 _PUBLIC = {
-    "Bursts": "netctrl.scenario.tcp_aqm.offers",
     "Change": "netctrl.scenario.links",
     "DelayLoop": "netctrl.model.loop",
-    "Demand": "netctrl.scenario.tcp_aqm.offers",
     "IdentifiedModel": "netctrl.model.identified",
     "Flow": "netctrl.scenario.tcp_aqm.flows",
-    "Incast": "netctrl.scenario.tcp_aqm.offers",
     "InvalidValue": "netctrl.core.errors",
     "Link": "netctrl.scenario.links",
     "LinkTrace": "netctrl.model.link_trace",
@@ -30,12 +27,9 @@ _PUBLIC = {
     "RateTrace": "netctrl.model.trace",
     "Scenario": "netctrl.scenario.scenario",
     "SignalTrace": "netctrl.model.signals",
-    "Sizes": "netctrl.scenario.tcp_aqm.offers",
     "StateSpace": "netctrl.model.statespace",
-    "Stream": "netctrl.scenario.tcp_aqm.offers",
     "Track": "netctrl.scenario.network.track",
     "SweepSpec": "netctrl.scenario.network.sweep",
-    "Web": "netctrl.scenario.tcp_aqm.offers",
     "access_link": "netctrl.scenario.builders",
     "access_link_signals": "netctrl.sim.packet.tracking",
     "arc": "netctrl.design.arc.design",
@@ -46,8 +40,6 @@ _PUBLIC = {
     "certify_queues": "netctrl.certificates.installed",
     "compare": "netctrl.engines.compare",
     "connet": "netctrl.design.connet.design",
-    "coordinated": "netctrl.synthesis.localized.coordinated",
-    "delayed_regulator": "netctrl.synthesis.riccati.delayed",
     "disk_margin": "netctrl.frequency.certified.disk",
     "dumbbell": "netctrl.scenario.builders",
     "ecn_design": "netctrl.design.queue.ecn",
@@ -58,17 +50,13 @@ _PUBLIC = {
     "gbn": "netctrl.ident.excite",
     "hftrac": "netctrl.design.hftrac.design",
     "identify": "netctrl.ident.identify",
-    "information_pattern": "netctrl.plants.information",
     "leaf_spine": "netctrl.scenario.builders",
-    "localized": "netctrl.synthesis.localized.localized",
     "margins": "netctrl.frequency.margins",
     "max_utilization": "netctrl.sim.network.tune",
     "mpcc": "netctrl.design.mpcc.design",
     "multisine": "netctrl.ident.excite",
     "network_model": "netctrl.plants.linearize",
     "pace": "netctrl.laws.pacing.pacing",
-    "pace_many": "netctrl.laws.pacing.pacing",
-    "pace_trace": "netctrl.laws.pacing.pacing",
     "pacing": "netctrl.design.pacing.design",
     "pareto_front": "netctrl.sim.network.tune",
     "parking_lot": "netctrl.scenario.builders",
@@ -80,10 +68,26 @@ _PUBLIC = {
     "simulate": "netctrl.engines.engine",
     "solve_dare": "netctrl.synthesis.riccati.dare",
     "solve_mpc": "netctrl.mpc.plan",
-    "solve_qp": "netctrl.mpc.qp.solve",
     "start_pacing": "netctrl.laws.pacing.pacing",
     "sweep": "netctrl.engines.sweep",
     "tune": "netctrl.sim.network.tune",
+}
+
+# Documented beside them: names that their modules alone have.
+_INNER = {
+    "Bursts": "netctrl.scenario.tcp_aqm.offers",
+    "Demand": "netctrl.scenario.tcp_aqm.offers",
+    "Incast": "netctrl.scenario.tcp_aqm.offers",
+    "Sizes": "netctrl.scenario.tcp_aqm.offers",
+    "Stream": "netctrl.scenario.tcp_aqm.offers",
+    "Web": "netctrl.scenario.tcp_aqm.offers",
+    "coordinated": "netctrl.synthesis.localized.coordinated",
+    "delayed_regulator": "netctrl.synthesis.riccati.delayed",
+    "information_pattern": "netctrl.plants.information",
+    "localized": "netctrl.synthesis.localized.localized",
+    "pace_many": "netctrl.laws.pacing.pacing",
+    "pace_trace": "netctrl.laws.pacing.pacing",
+    "solve_qp": "netctrl.mpc.qp.solve",
 }
 
 __all__ = [*_PUBLIC, "__version__"]
@@ -92,7 +96,8 @@ __all__ = [*_PUBLIC, "__version__"]
 def __getattr__(name: str) -> Any:
     if name in _PUBLIC:
         return getattr(importlib.import_module(_PUBLIC[name]), name)
-    raise AttributeError(f"module 'netctrl' has no attribute {name!r}; it has {', '.join(sorted(_PUBLIC))}")
+    where = f"from {_INNER[name]} import {name}" if name in _INNER else f"it has {', '.join(sorted(_PUBLIC))}"
+    raise AttributeError(f"module 'netctrl' has no attribute {name!r}; {where}")
 
 
 def __dir__() -> list[str]:

@@ -29,8 +29,6 @@ from netctrl.ident.excite import gbn as gbn
 from netctrl.ident.excite import multisine as multisine
 from netctrl.ident.identify import identify as identify
 from netctrl.laws.pacing.pacing import pace as pace
-from netctrl.laws.pacing.pacing import pace_many as pace_many
-from netctrl.laws.pacing.pacing import pace_trace as pace_trace
 from netctrl.laws.pacing.pacing import start_pacing as start_pacing
 from netctrl.model.identified import IdentifiedModel as IdentifiedModel
 from netctrl.model.link_trace import LinkTrace as LinkTrace
@@ -42,8 +40,6 @@ from netctrl.model.statespace import StateSpace as StateSpace
 from netctrl.model.trace import RateTrace as RateTrace
 from netctrl.mpc.plan import solve_mpc as solve_mpc
 from netctrl.mpc.problem import MpcProblem as MpcProblem
-from netctrl.mpc.qp.solve import solve_qp as solve_qp
-from netctrl.plants.information import information_pattern as information_pattern
 from netctrl.plants.linearize import network_model as network_model
 from netctrl.scenario.builders import access_link as access_link
 from netctrl.scenario.builders import bottleneck as bottleneck
@@ -58,30 +54,18 @@ from netctrl.scenario.network.sweep import SweepSpec as SweepSpec
 from netctrl.scenario.network.track import Track as Track
 from netctrl.scenario.scenario import Scenario as Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow as Flow
-from netctrl.scenario.tcp_aqm.offers import Bursts as Bursts
-from netctrl.scenario.tcp_aqm.offers import Demand as Demand
-from netctrl.scenario.tcp_aqm.offers import Incast as Incast
-from netctrl.scenario.tcp_aqm.offers import Sizes as Sizes
-from netctrl.scenario.tcp_aqm.offers import Stream as Stream
-from netctrl.scenario.tcp_aqm.offers import Web as Web
 from netctrl.sim.network.tune import max_utilization as max_utilization
 from netctrl.sim.network.tune import pareto_front as pareto_front
 from netctrl.sim.network.tune import tune as tune
 from netctrl.sim.packet.tracking import access_link_signals as access_link_signals
-from netctrl.synthesis.localized.coordinated import coordinated as coordinated
-from netctrl.synthesis.localized.localized import localized as localized
 from netctrl.synthesis.riccati.dare import solve_dare as solve_dare
-from netctrl.synthesis.riccati.delayed import delayed_regulator as delayed_regulator
 
 __version__: str
 __all__ = [
-    "Bursts",
     "Change",
     "DelayLoop",
-    "Demand",
     "IdentifiedModel",
     "Flow",
-    "Incast",
     "InvalidValue",
     "Link",
     "LinkTrace",
@@ -93,12 +77,9 @@ __all__ = [
     "RateTrace",
     "Scenario",
     "SignalTrace",
-    "Sizes",
     "StateSpace",
-    "Stream",
     "Track",
     "SweepSpec",
-    "Web",
     "access_link",
     "access_link_signals",
     "arc",
@@ -109,8 +90,6 @@ __all__ = [
     "certify_queues",
     "compare",
     "connet",
-    "coordinated",
-    "delayed_regulator",
     "disk_margin",
     "dumbbell",
     "ecn_design",
@@ -121,17 +100,13 @@ __all__ = [
     "gbn",
     "hftrac",
     "identify",
-    "information_pattern",
     "leaf_spine",
-    "localized",
     "margins",
     "max_utilization",
     "mpcc",
     "multisine",
     "network_model",
     "pace",
-    "pace_many",
-    "pace_trace",
     "pacing",
     "pareto_front",
     "parking_lot",
@@ -143,7 +118,6 @@ __all__ = [
     "simulate",
     "solve_dare",
     "solve_mpc",
-    "solve_qp",
     "start_pacing",
     "sweep",
     "tune",

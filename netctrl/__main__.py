@@ -52,8 +52,8 @@ def _help() -> str:
     examples = "".join(f"  {line}\n" for line in EXAMPLES)
     return (
         f"usage: netctrl VERB ...\n\n{verbs}\nexamples:\n{examples}\n"
-        "netctrl VERB --help lists a verb's commands or options; netctrl --install-completion makes the shell\n"
-        f"complete them.\n{STATUSES}\n"
+        "netctrl VERB --help lists a verb's commands or options;\n"
+        f"netctrl --install-completion makes the shell complete them.\n{STATUSES}\n"
     )
 
 

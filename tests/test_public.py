@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -26,8 +27,16 @@ def test_every_public_name_is_there_and_is_the_one_of_its_module() -> None:
             assert thing is getattr(sys.modules[thing.__module__], name)
 
 
-def test_the_front_door_has_at_most_80_names() -> None:
-    assert len(netctrl.__all__) <= 80
+def test_the_front_door_has_at_most_60_names() -> None:
+    assert len(netctrl.__all__) <= 60
+    assert set(netctrl.__all__).isdisjoint(netctrl._INNER)
+
+
+@pytest.mark.parametrize(("name", "module"), netctrl._INNER.items())
+def test_a_name_of_a_module_alone_is_refused_with_its_module(name, module) -> None:
+    assert getattr(importlib.import_module(module), name).__module__ == module
+    with pytest.raises(AttributeError, match=f"from {module} import {name}$"):
+        getattr(netctrl, name)
 
 
 def test_dir_lists_them_in_order() -> None:
@@ -83,3 +92,23 @@ def test_files_of_queues_are_read_as_before():
     text = b'{"schema":"netctrl.linux/1","interfaces":[{"interface":"v0","queue":{"kind":"fifo","limit":9000}}]}'
     plan = msgspec.json.decode(text, type=QueuePlan)
     assert plan.interfaces[0].queue == TcFifo(limit=9000)
+
+
+RECORDS = {
+    "ArcDesign": lambda: netctrl.arc(50, 0.1, 10e6),
+    "HftracDesign": lambda: netctrl.hftrac("merge", 0.01, mu=1.0),
+    "Scenario": lambda: netctrl.read("arc-staircase"),
+    "IdentifiedModel": lambda: netctrl.read("connet-paper"),
+    "SignalTrace": lambda: netctrl.read("connet-link", inputs=["R"], outputs=["delay"]),
+    "Margins": lambda: netctrl.margins(netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())),
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_is_shown_in_at_most_15_lines_of_100_columns(name) -> None:
+    made = RECORDS[name]()
+    lines = repr(made).splitlines()
+    assert lines[0].startswith(name)
+    assert 1 < len(lines) <= 15
+    assert max(map(len, lines)) <= 102  # with their indent
+    assert made._repr_html_().startswith("<table>")

@@ -35,6 +35,7 @@ from netctrl.linux.export.records import InterfaceQueue, TcFifo
 from netctrl.model.network import Demand, Link, Network
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
+from netctrl.plants.information import information_pattern
 from netctrl.scenario.builders import access_link, routed
 from netctrl.scenario.fabric.topology import Dumbbell
 from netctrl.scenario.links import Link as ScenarioLink
@@ -75,7 +76,7 @@ INNER = {
     "netctrl.sim.packet.run": "simulate_packets simulate_rates",
 }
 """Module -> its documented names that the front door leaves out."""
-PLACES = {name: module for module, names in INNER.items() for name in names.split()}
+PLACES = netctrl._INNER | {name: module for module, names in INNER.items() for name in names.split()}
 EVERY = (*netctrl.__all__, *PLACES)
 CALLS = int(os.environ.get("NETCTRL_RANDOM_CALLS", "400"))
 PARTS = 8
@@ -114,7 +115,7 @@ def usual() -> dict[str, dict[str, Any]]:
         demands=(Demand(source="a", target="c", mean=5e6, std=1e6),),
     )
     model = netctrl.network_model(network, 0.01)
-    information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
+    information = information_pattern(network, 0.01, model.links, "out-of-band")
     hops = netctrl.hftrac(network, 0.01, mu=1.0)
     scenario = routed(network, duration=0.1, warmup=0.0)
     line = ScenarioLink(id="l", source="a", target="b", capacity=1e6, buffer=1e5, queue=ArcQueue(alpha=1e-5, epoch=0.5))

@@ -18,6 +18,7 @@ from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track, infeasible
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 from netctrl.sim.packet.run import simulate_packets, simulate_rates
 
 PRINTED, LQI = "printed gains", "LQI"
@@ -65,13 +66,13 @@ def source(place: int, *, offered: float = 1e8, sender: Mapping[str, Any] | None
     common = {"id": f"source{place}", "count": 2, "ecn": False, "priority": 1}
     if sender is not None:
         return netctrl.Flow(**common, rtt=2e-3, sender={"rate": offered / 2.0, **sender})
-    return netctrl.Flow(**common, offers=netctrl.Bursts(rate=offered / 2.0))
+    return netctrl.Flow(**common, offers=Bursts(rate=offered / 2.0))
 
 
 def link_of(*sources: Mapping[str, Any], **fields: Any) -> Scenario:
     """The paper's link with these regulated sources, by default three equal ones."""
     flows = [source(place, **each) for place, each in enumerate(sources or ({}, {}, {}))]
-    premium = netctrl.Flow(id="premium", ecn=False, offers=netctrl.Stream(rate=1e6, spacing="constant"))
+    premium = netctrl.Flow(id="premium", ecn=False, offers=Stream(rate=1e6, spacing="constant"))
     return access_link(**{"flows": (premium, *flows), "control": Track()} | fields)
 
 

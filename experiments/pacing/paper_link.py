@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 import netctrl
 from netctrl.core.units import BITS_PER_BYTE
+from netctrl.laws.pacing.pacing import pace_many
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.result import Result
@@ -123,7 +124,7 @@ def law_rates(link: Result, law: netctrl.model.law.PacingLaw) -> tuple[np.ndarra
     seen = ~np.isnan(link.series["rtt"][0])
     times = link.time_s[seen] - link.time_s[0]
     start = netctrl.start_pacing(law).values[None, :]
-    return times, netctrl.pace_many(law, start, times, link.series["rtt"][:1, seen])[0][0]
+    return times, pace_many(law, start, times, link.series["rtt"][:1, seen])[0][0]
 
 
 def at_rest(link: Result) -> tuple[float, float]:

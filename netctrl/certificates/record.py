@@ -25,7 +25,7 @@ from netctrl.certificates.point_records import (
 from netctrl.core.errors import Status
 from netctrl.core.units import format_quantity
 from netctrl.model.design.queue_checks import FailedCheck, QueueCheck, check_text
-from netctrl.model.io.display import Explored, Reported, html_table
+from netctrl.model.io.display import Explored, Reported, Rows
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record
 
@@ -186,7 +186,7 @@ class GainsThatHold(Record, frozen=True):
     """No point of the box has less."""
 
 
-class QueueCertificate(FileRecord, Reported, Explored, frozen=True):
+class QueueCertificate(Reported, Explored, FileRecord, frozen=True):
     """Certificate of a queue's law by `netctrl certify`, saved as one file.
 
     Examples
@@ -305,8 +305,8 @@ class QueueCertificate(FileRecord, Reported, Explored, frozen=True):
             ]
         return rows
 
-    def _repr_html_(self) -> str:
-        return html_table(self.verdict, self.rows)
+    def _shown(self) -> Rows:
+        return self.verdict, self.rows
 
 
 def _margins(found: SampledLoop) -> str:

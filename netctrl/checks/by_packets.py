@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from netctrl.certificates.point_records import BeyondLoop, LoadStep
     from netctrl.certificates.record import PredictedFigures, QueueCertificate
     from netctrl.certificates.subject import Subject
+    from netctrl.core.names import CertifiedName, Registered
 
 
 def certify(
-    law: str | Subject | CycleSubject,
+    law: CertifiedName | Registered | Subject | CycleSubject,
     *,
     parameters: Mapping[str, Any] | None = None,
     packets: bool = True,
@@ -39,7 +40,8 @@ def certify(
     ----------
     law : str or Subject
         "pie", "fq_pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "dctcp", "dcqcn",
-        "pi", a law of another package, or a subject of `netctrl.certificates`.
+        "pi", a law of another package (to type checkers `netctrl.core.names.Registered("name")`), or a subject of
+        `netctrl.certificates`.
     parameters : mapping, optional
         The law's, in SI units, as in {"alpha": 0.16, "target_s": 0.015}, or of "pi" and laws of other packages as in
         scenario files; else its defaults.

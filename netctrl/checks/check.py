@@ -16,9 +16,12 @@ from netctrl.model.design.queue_checks import FailedCheck, QueueCheck
 
 if TYPE_CHECKING:
     from netctrl.checks.point import CheckPoint
+    from netctrl.core.names import CheckName
 
 
-def check_certificate(certificate: QueueCertificate, engines: str | Iterable[str] = "fluid") -> QueueCertificate:
+def check_certificate(
+    certificate: QueueCertificate, engines: CheckName | Iterable[CheckName] = "fluid"
+) -> QueueCertificate:
     """Certificate of a queue with nonlinear checks of its worst point beside it.
 
     The linear loop describes small deviations. A check runs the law at the certificate's worst point with its limits,

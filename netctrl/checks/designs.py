@@ -9,7 +9,7 @@ seeds that chose nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
@@ -24,6 +24,9 @@ from netctrl.design.queue.samples import prove_disk_margin
 from netctrl.design.queue.search import CODELS
 from netctrl.model.design.queue_checks import Felt, GainsFigures
 
+if TYPE_CHECKING:
+    from netctrl.core.names import DesignedName
+
 _BY_CYCLE = 10
 """Times of CoDel that are left by their cycles."""
 _ROUNDS = (((1,), 4), ((2, 3), 1))
@@ -36,7 +39,7 @@ _NOISE, _GAIN = 0.5, 1.5
 
 
 def queue_design(
-    law: str,
+    law: DesignedName,
     *,
     parameters: Mapping[str, Any] | None = None,
     objective: Objective | None = None,

@@ -143,7 +143,7 @@ def check_packets(point: CheckPoint, engine: str, seeds: tuple[int, ...] = SEEDS
 
 
 def _run(
-    point: CheckPoint, engine: str, seed: int, times: tuple[float, float] | None = None
+    point: CheckPoint, engine: Any, seed: int, times: tuple[float, float] | None = None
 ) -> tuple[Scenario, np.ndarray, float]:
     """Scenario of a point, delay of its queue [s] and utilization after the warm-up."""
     scenario = check_scenario(point, engine, seed, times)
@@ -257,7 +257,7 @@ def check_scenario(point: CheckPoint, engine: str, seed: int, times: tuple[float
     warm, duration = times or _times(point, _MOST_PACKETS[engine] / rate)
     groups, marks = [], not point.drops and point.subject.name != "docsis-pie"  # modems know no ECN
     for k, count in zip(point.loop.classes, counts, strict=True):
-        has = _SENDERS | _CLOCKED[engine]
+        has: dict[str, Any] = _SENDERS | _CLOCKED[engine]
         sender = has.get(k.sender.name)
         if sender is None or not k.queued:
             takes = f"senders that this engine has: {', '.join(has)}; with dualpi2 not dctcp"

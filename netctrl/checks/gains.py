@@ -102,7 +102,7 @@ def _after_full(point: CheckPoint) -> float:
     return time_above(fluid_queue(point), _FULL, TARGETS * point.target_s, duration)
 
 
-def _run(point: CheckPoint, engine: str, seed: int) -> list[float]:
+def _run(point: CheckPoint, engine: Any, seed: int) -> list[float]:
     """Mean, deviation and 99th percentile of the delay; times above two targets after all flows begin, and after they
     double [s]; utilization."""
     times = None

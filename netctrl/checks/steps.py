@@ -107,7 +107,7 @@ def joining(base: Scenario, at: float, rtt_s: float, *, name: str = "more", unti
     ]
 
 
-def _looked_at(name: str, scenario: Scenario, begins: float, point: CheckPoint, engine: str) -> LoadStep:
+def _looked_at(name: str, scenario: Scenario, begins: float, point: CheckPoint, engine: Any) -> LoadStep:
     result: Any = simulate(scenario, engine)
     after = result.time_s > begins
     capacity, interval = result.series["capacity"][0][after], scenario.interval

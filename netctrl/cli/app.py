@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from cyclopts import App, CycloptsError
 
 from netctrl.cli import FAILURE, GOOD, INTERRUPTED, NO, WRONG_USE
-from netctrl.cli.help import HELP, help_of, name_of, names_of, wrong_use
+from netctrl.cli.help import HELP, help_of, missing, name_of, names_of, wrong_use
 from netctrl.cli.options import ENDINGS, option_name
 from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign, optional_import
 
@@ -279,6 +279,8 @@ def _attempt(option: str, path: str, act: Callable[[], None]) -> None:
 
 
 def _refuse(name: str, error: InvalidValue) -> int:
+    if error.got is None and name not in {token.partition("=")[0] for token in _invocation.get()}:
+        return _complain(missing(name, error.takes), WRONG_USE)
     got = "nothing" if error.got is None else repr(error.got)
     return _complain(f"{name}: got {got}, takes {error.takes}", WRONG_USE)
 

@@ -14,19 +14,31 @@ from cyclopts.exceptions import UnknownCommandError, UnknownOptionError, UnusedC
 from netctrl.cli import STATUSES
 from netctrl.core.errors import did_you_mean
 
-HELP = ("--help", "-h")
+HELP_ALL = "--help-all"
+HELP = ("--help", "-h", HELP_ALL)
+MOST_OPTIONS = 12
+"""Options in a command's help; `--help-all` shows the others."""
+_WIDTH, _LEFT = 80, 30
+"""Columns of a text, and of the names before their texts; a longer name stands on a line of its own."""
+_FIRST = (
+    "--rtt", "--N", "--capacity", "--design", "--engine", "--inputs", "--outputs", "--order", "--alpha", "--beta",
+    "--target", "--sender", "--p99", "--utilization", "--gains", "--check", "--compare", "--runs", "--network", "--mu",
+    "--objective", "--output", "--plot", "--report", "--json",
+)  # fmt: skip
+"""Options that a help shows first, before others in the order of their declaration."""
 _EXAMPLES = "\n\nExamples\n--------\n"
 
 
 def help_of(app: App, tokens: Sequence[str]) -> str:
     """The help of an App, or of its command that `tokens` names."""
     name, known, chosen = app.name[0], commands_of(app), _chosen(app, tokens)
+    whole = HELP_ALL in tokens
     if chosen is not None:
-        return _command_help(f"{name} {chosen}", app[chosen], _described(app[chosen].help))
+        return _command_help(f"{name} {chosen}", app[chosen], _described(app[chosen].help), whole)
     if app.default_command is not None:
-        return _command_help(name, app, app.help)
+        return _command_help(name, app, app.help, whole)
     rows = [(command, _described(app[command].help)) for command in known]
-    usage = f"usage: {name} COMMAND [OPTIONS]\n\n{app.help}\n\n"
+    usage = f"usage: {name} COMMAND [OPTIONS]\n\n{textwrap.fill(app.help, _width())}\n\n"
     more = f"{name} COMMAND --help shows a command's options and examples."
     return f"{usage}{columns(rows)}\n{_listed(examples_of(app))}{more}\n{STATUSES}\n"
 
@@ -66,6 +78,11 @@ def unknown(what: str, got: str, known: Iterable[str], name: str) -> str:
     return f"unknown {what} {got!r}{did_you_mean(got, known)} ({name} --help lists them)"
 
 
+def missing(name: str, takes: str) -> str:
+    """Message about an argument that isn't given."""
+    return f"{name} is missing: {takes.replace('as in ', f'as in {name} ', 1) if name.startswith('-') else takes}"
+
+
 def wrong_use(error: CycloptsError, name: str) -> str:
     """Message for a command line that cyclopts refuses; `name` is the App's."""
     called = " ".join([name, *(error.command_chain or ())])
@@ -80,7 +97,7 @@ def wrong_use(error: CycloptsError, name: str) -> str:
         takes = (argument.parameter.help or "a value").partition(": ")[2]
         meant = f" (unknown option {stray!r}{did_you_mean(stray, argument.names)})" if stray else ""
         name = argument.names[0] if argument.names[0].startswith("-") else _metavar(argument)
-        return f"{name}: got nothing, takes {takes}{meant}"
+        return f"{missing(name, takes)}{meant}"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"unexpected argument {error.unused_tokens[0]!r} ({called} --help shows the arguments)"
     return f"{str(error).rstrip('.')} ({called} --help shows the arguments)"
@@ -89,17 +106,20 @@ def wrong_use(error: CycloptsError, name: str) -> str:
 def columns(rows: Sequence[tuple[str, str]]) -> str:
     """(name, text) rows in two columns, texts wrapped to the terminal."""
     width = _width()
-    left = max(len(name) for name, _ in rows) + 4
+    left = min(max(len(name) for name, _ in rows) + 4, _LEFT)
     lines = []
     for name, text in rows:
         wrapped = textwrap.wrap(text, max(width - left, 30), break_long_words=False, break_on_hyphens=False) or [""]
-        lines.append(f"  {name:<{left - 2}}{wrapped[0]}")
-        lines += [" " * left + line for line in wrapped[1:]]
+        if len(name) > left - 4:
+            lines.append(f"  {name}")
+        else:
+            lines.append(f"  {name:<{left - 2}}{wrapped.pop(0)}")
+        lines += [" " * left + line for line in wrapped]
     return "\n".join(lines) + "\n"
 
 
 def _width() -> int:
-    return min(shutil.get_terminal_size((100, 24)).columns, 110)
+    return min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDTH)
 
 
 def _described(help: str | None) -> str:
@@ -107,11 +127,15 @@ def _described(help: str | None) -> str:
     return " ".join((help or "").partition(_EXAMPLES)[0].split())
 
 
-def _command_help(name: str, command: App, help: str) -> str:
+def _command_help(name: str, command: App, help: str, whole: bool) -> str:
     usage = [name]
     rows = []
-    for argument in command.assemble_argument_collection():
-        if argument.parameter.help is None:  # a group of options, which follow by themselves
+    # A group of options has no text: they follow by themselves.
+    known = [each for each in command.assemble_argument_collection() if each.parameter.help is not None]
+    options = [each for each in known if each.names[0].startswith("-")]
+    left_out = [] if whole else sorted(options, key=_rank)[MOST_OPTIONS:]
+    for argument in known:
+        if argument in left_out:
             continue
         positional = not argument.names[0].startswith("-")
         left = _metavar(argument) if positional else f"{', '.join(argument.names)} {_metavar(argument)}".rstrip()
@@ -120,13 +144,30 @@ def _command_help(name: str, command: App, help: str) -> str:
             usage.append(left if argument.required else f"[{left}]")
         elif argument.required:
             usage.append(f"{argument.names[0]} {_metavar(argument)}")
-    options = f"{columns(rows)}\n" if rows else ""
-    described = f"usage: {' '.join(usage)} [OPTIONS]\n\n{textwrap.fill(help, _width())}\n\n"
-    return f"{described}{options}{_listed(examples_of(command))}{STATUSES}\n"
+    count = f"{len(left_out)} more option{'s' * (len(left_out) > 1)}"
+    more = f"{count}: {name} {HELP_ALL}\n\n" if left_out else ""
+    shown = f"{columns(rows)}\n{more}" if rows else ""
+    used = _wrapped(f"usage: {' '.join(usage)} [OPTIONS]", " " * 10)
+    return f"{used}\n\n{textwrap.fill(help, _width())}\n\n{shown}{_listed(examples_of(command))}{STATUSES}\n"
+
+
+def _rank(option: Argument) -> int:
+    """Place of an option in the order of what most users need; those of equal places keep their order."""
+    if option.required:
+        return -1
+    return next((_FIRST.index(name) for name in option.names if name in _FIRST), len(_FIRST))
+
+
+def _wrapped(text: str, indent: str, end: str = "") -> str:
+    """A command line over several lines, each but the last with an end."""
+    width = _width() - len(end)
+    lines = textwrap.wrap(text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return f"{end}\n".join(lines)
 
 
 def _listed(examples: Sequence[str]) -> str:
-    return "examples:\n" + "".join(f"  {line}\n" for line in examples) + "\n" if examples else ""
+    lines = [_wrapped(f"  {line}", " " * 6, " \\") for line in examples]
+    return "\n".join(["examples:", *lines, "", ""]) if examples else ""
 
 
 def _metavar(argument: Argument) -> str:

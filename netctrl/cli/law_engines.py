@@ -47,7 +47,7 @@ def _on_a_link(sender: Any = "reno", **queue: Any) -> Scenario:
 
 
 def _at_a_bottleneck(name: str) -> Scenario:
-    sender = {"kind": "cap", "rate": "1Mbit", "window": "htcp"} if name == "cap" else name
+    sender: Any = {"kind": "cap", "rate": "1Mbit", "window": "htcp"} if name == "cap" else name
     return _with_law(Scenario(duration="10s", network=Bottleneck(), flows=(Flow(sender=sender),)))
 
 

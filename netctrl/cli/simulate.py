@@ -86,7 +86,7 @@ def simulate(
             raise InvalidValue(name, value, "a value only for a network's scenario or with --compare")
     from netctrl.engines.engine import engine_for, simulate
 
-    chosen = engine_for(case, engine or "auto").name
+    chosen: Any = engine_for(case, engine or "auto").name
     options: dict[str, Any] = {"runs": runs or (_RUNS if several and chosen == "fluid" else 1), "n_jobs": n_jobs or 1}
     try:
         with progress_bar("simulating") as progress:
@@ -102,7 +102,7 @@ def simulate(
 def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, json: bool, page: str | None) -> int:
     from netctrl.engines.compare import compare
 
-    names = [name.strip() for name in engines]
+    names: list[Any] = [name.strip() for name in engines]
     with progress_bar("simulating") as progress:
         found = compare(case, names, seeds=seeds, progress=progress, argv=invocation(), inputs=inputs)
     write_all({"report": report_file(found, page)})

@@ -84,11 +84,11 @@ def sweep(
     from netctrl.engines.sweep_table import sweep_table
 
     with workers(dask), _of_file(spec), progress_bar("sweeping") as progress:
+        options: dict[str, Any] = {"engine": engine, "n_jobs": n_jobs, "progress": progress}
         if output is None:
-            frame = sweep(requested, scenario_law, engine=engine, n_jobs=n_jobs, progress=progress)
+            frame = sweep(requested, scenario_law, **options)
         else:
-            options = {"engine": engine, "resume": resume, "n_jobs": n_jobs, "progress": progress}
-            sweep_to_file(requested, scenario_law, output, **options)
+            sweep_to_file(requested, scenario_law, output, **options, resume=resume)
             frame = read_frame(output)
     summary = summarized(frame)
     if page is not None:

@@ -317,15 +317,15 @@ DESIGNS = Registry(
 VERB_HELPS = {
     "design": "gains and a certificate, from a network's parameters",
     "certify": "laws of queues as people run them: are they stable, and for whom",
-    "evaluate": "an AQM by RFC 7928, or a congestion control by RFC 9743: one report",
+    "evaluate": "an AQM by RFC 7928, a congestion control by RFC 9743: one report",
     "identify": "a state-space model from measured inputs and outputs",
     "simulate": "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel",
     "sweep": "grids of network scenarios, with confidence intervals",
     "export": "a Design as files for Linux or ns-3",
     "kernel": "the Linux kernel in virtual time: build, run programs inside it",
     "linux": "queues of this machine: plan, apply, restore",
-    "list": "names of designs, scenarios, networks, laws, engines, models, traces, sweeps",
-    "doctor": "checks of this machine: libraries, compilers, ns-3, kernel, compiled code",
+    "list": "names of queues, senders, engines, scenarios, networks and files",
+    "doctor": "checks of this machine: libraries, compilers, ns-3, kernel",
     "completion": "a script with which a shell completes verbs and options",
 }
 """netctrl's own verbs, in the order of the help, and what it says of them."""

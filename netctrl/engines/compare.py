@@ -17,7 +17,7 @@ from scipy.stats import t
 from netctrl.core.errors import InvalidValue, checked_function, checked_whole, optional_import
 from netctrl.engines.case import case_of, with_seed
 from netctrl.engines.engine import Job, engine_for
-from netctrl.model.io.display import Reported, html_table
+from netctrl.model.io.display import Reported, Rows
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import Record
 from netctrl.scenario.figures import estimate_text, quantity_text
@@ -25,6 +25,7 @@ from netctrl.scenario.figures import estimate_text, quantity_text
 if TYPE_CHECKING:
     import pandas as pd
 
+    from netctrl.core.names import EngineName, Registered
     from netctrl.engines.case import Case
     from netctrl.model.design.design import AnyDesign
     from netctrl.scenario.scenario import Scenario
@@ -75,7 +76,7 @@ _NEAR = 0.05
 """Largest relative difference that a verdict counts as agreement."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Comparison(Reported):
     """One scenario in several engines: means over seeds after the warm-up, with intervals and differences.
 
@@ -136,8 +137,8 @@ class Comparison(Reported):
         seeds = f"{len(self.seeds)} seeds, 95 % intervals" if len(self.seeds) > 1 else "one seed"
         return f"{self.scenario.name}: {seeds}", rows
 
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
+    def _shown(self) -> Rows:
+        return self.table()
 
 
 def _text(row: Compared) -> str:
@@ -146,7 +147,7 @@ def _text(row: Compared) -> str:
 
 def compare(
     scenario: Scenario | Case | AnyDesign | str | os.PathLike[str],
-    engines: Sequence[str] = ("fluid", "packet", "ns3"),
+    engines: Sequence[EngineName | Registered] = ("fluid", "packet", "ns3"),
     *,
     design: AnyDesign | str | os.PathLike[str] | None = None,
     seeds: int = 5,

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from netctrl.core.errors import InvalidValue, checked_function, checked_jobs, checked_whole, checked_word
 from netctrl.core.register import ENGINES
@@ -15,9 +15,8 @@ from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import taken
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
+    from netctrl.core.names import EngineName, Registered
+    from netctrl.model.design.design import AnyDesign
     from netctrl.scenario.result import Result
     from netctrl.scenario.scenario import Scenario
 
@@ -150,38 +149,17 @@ def _said(lacking: dict[str, str | None]) -> str:
     return "; ".join(f"{name} has no {lack}" for name, lack in lacking.items() if lack is not None)
 
 
-class _Options(TypedDict, total=False):
-    """Arguments of `simulate` after the engine."""
-
-    design: AnyDesign | str | os.PathLike[str] | None
-    runs: int
-    n_jobs: int
-    progress: Progress | None
-    argv: Iterable[str]
-    inputs: Iterable[Path]
-
-
-@overload
 def simulate(
-    scenario: Scenario | ArcDesign | HftracDesign | ConnetDesign | MpccDesign | PacingDesign,
-    engine: str = ...,
-    **options: Unpack[_Options],
-) -> Result: ...
-@overload
-def simulate(
-    scenario: Case | AnyDesign | str | os.PathLike[str], engine: str = ..., **options: Unpack[_Options]
-) -> Any: ...
-def simulate(
-    scenario: Any,
-    engine: str = "auto",
+    scenario: Scenario | Case | AnyDesign | str | os.PathLike[str],
+    engine: EngineName | Registered | Literal["auto"] = "auto",
     *,
-    design: Any = None,
+    design: AnyDesign | str | os.PathLike[str] | None = None,
     runs: int = 1,
     n_jobs: int = 1,
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
-) -> Any:
+) -> Result:
     """Simulate a scenario, alone or under a Design's law, or a Design on the plant that it was made for.
 
     Parameters
@@ -190,7 +168,8 @@ def simulate(
         Scenario to simulate. A Design stands for its own plant under its law, a name for a scenario that comes with
         netctrl.
     engine : str
-        "fluid", "packet", "ns3", "kernel", one of another package, or "auto": the first that supports the scenario.
+        "fluid", "packet", "ns3", "kernel", one of another package (to type checkers
+        `netctrl.core.names.Registered("name")`), or "auto": the first that supports the scenario.
         "kernel", the Linux kernel in virtual time, is never chosen by "auto"; "fluid" is chosen for flows over links
         only where all are Reno, FAST or Web sessions over single queues.
     design : Design or path, optional

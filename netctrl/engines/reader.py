@@ -14,8 +14,12 @@ from netctrl.core.files import checked_path, opened, read_bounded
 from netctrl.model.datasets import bundled_path, network_path, scenario_path
 
 if TYPE_CHECKING:
+    from netctrl.core.names import ModelName, NetworkName, ScenarioName
+    from netctrl.model.identified import IdentifiedModel
+    from netctrl.model.network import Network
     from netctrl.model.signals import SignalTrace
     from netctrl.model.trace import RateTrace
+    from netctrl.scenario.scenario import Scenario
 
 _Kind = TypeVar("_Kind")
 _Path = str | os.PathLike[str]
@@ -40,6 +44,12 @@ def read(path: _Path, *, inputs: Sequence[str], outputs: Sequence[str]) -> Signa
 def read(path: _Path, *, interval_s: float) -> RateTrace: ...
 @overload
 def read(path: _Path, *, kind: type[_Kind]) -> _Kind: ...
+@overload
+def read(path: NetworkName) -> Network: ...
+@overload
+def read(path: ScenarioName) -> Scenario: ...
+@overload
+def read(path: ModelName) -> IdentifiedModel: ...
 @overload
 def read(path: _Path) -> Any: ...
 def read(

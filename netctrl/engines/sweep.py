@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from netctrl.core.names import EngineName, Registered
+
 Progress = Callable[[float], None]
 
 _MAX_PART = 64 * 2**20
@@ -50,7 +52,7 @@ def sweep(
     spec: SweepSpec | str | os.PathLike[str],
     law: LawOf = scenario_law,
     *,
-    engine: str | None = None,
+    engine: EngineName | Registered | Literal["auto"] | None = None,
     n_jobs: int = 1,
     progress: Progress | None = None,
 ) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import msgspec
 from netctrl.core.errors import optional_import
 from netctrl.core.units import format_quantity
 from netctrl.evaluation.metrics import METRICS
-from netctrl.model.io.display import Reported, html_table
+from netctrl.model.io.display import Reported, Rows
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record, read_record
 
@@ -183,8 +183,8 @@ class Evaluation(Reported, FileRecord, frozen=True):
         ]
         return pd.DataFrame(rows)
 
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
+    def _shown(self) -> Rows:
+        return self.table()
 
 
 def measured_text(metric: str, value: float | None, half_width: float | None = None) -> str:

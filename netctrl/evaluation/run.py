@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from netctrl.evaluation.record import (
 from netctrl.evaluation.subject import Subject, subject_of, with_parameters
 from netctrl.model.io.provenance import provenance
 from netctrl.scenario.figures import estimate
+
+if TYPE_CHECKING:
+    from netctrl.core.names import EvaluationEngine
 
 Progress = Callable[[float], None]
 
@@ -67,7 +70,7 @@ def evaluate(
     law: str | PathLike[str],
     *,
     parameters: Mapping[str, Any] | None = None,
-    engine: str = "packet",
+    engine: EvaluationEngine = "packet",
     seeds: int | None = None,
     only: Sequence[str] | None = None,
     quick: bool = False,

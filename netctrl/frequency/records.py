@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from netctrl.core.errors import optional_import
-from netctrl.model.io.display import html_table
+from netctrl.model.io.display import Rows, Shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ def factor(db: float) -> float:
     return 10.0 ** (db / 20.0)
 
 
-class Margins(msgspec.Struct, frozen=True, kw_only=True):
+class Margins(Shown, msgspec.Struct, frozen=True, kw_only=True):
     """Margins of a loop: its distance from instability. A margin that no finite change uses up is inf."""
 
     stable: bool
@@ -72,6 +72,6 @@ class Margins(msgspec.Struct, frozen=True, kw_only=True):
             {name: getattr(self, name) for name in self.__struct_fields__ if not name.endswith("overs_rad_s")}
         )
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Rows:
         rows = self.to_pandas().items()
-        return html_table("Margins", [(k, v if isinstance(v, str) else f"{v:.6g}") for k, v in rows])
+        return "Margins", [(k, v if isinstance(v, str) else f"{v:.6g}") for k, v in rows]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netctrl.core.errors import optional_import
-from netctrl.model.io.display import Plotted, html_table
+from netctrl.model.io.display import Plotted, Rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,7 @@ INFEASIBLE, UNSTABLE, THIN, UNCHECKED, ADMISSIBLE = range(5)
 _BORDER = 1e-3  # relative; points this close to a bound count as beyond it
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StabilityMap(Plotted):
     """Map of one gain over flows and round-trip time: no equilibrium, unstable, too little margin, or admissible.
 
@@ -68,10 +68,8 @@ class StabilityMap(Plotted):
         columns |= {"gain_margin_db": self.gain_margin_db, "class": self.classes}
         return pd.DataFrame({name: np.ravel(values) for name, values in columns.items()})
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Rows:
         names = ("no equilibrium", "unstable", "too little margin", "to be simulated", "admissible")
         counts = np.bincount(self.classes.ravel(), minlength=5) / self.classes.size
         rows = [("points", str(self.classes.size)), ("gain", f"{self.gain:.6g}")]
-        return html_table(
-            f"StabilityMap {self.title}", rows + [(n, f"{c:.1%}") for n, c in zip(names, counts, strict=True)]
-        )
+        return f"StabilityMap {self.title}", rows + [(n, f"{c:.1%}") for n, c in zip(names, counts, strict=True)]

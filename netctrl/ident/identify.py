@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -24,6 +24,12 @@ from netctrl.model.fit import IdentificationResult, OrderChoice
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.signals import SignalTrace
 
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from netctrl.core.names import IdentMethod
+    from netctrl.ident.signals import Options, Table
+
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
 _MAX_HORIZON, _MAX_ORDER = 20, 20
@@ -32,6 +38,27 @@ _TINY = float(np.finfo(float).tiny)
 _RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
 
 
+@overload
+def identify(trace: SignalTrace, **options: Unpack[Options]) -> IdentificationResult: ...
+@overload
+def identify(
+    trace: Table,
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    segments: str | None = ...,
+    **options: Unpack[Options],
+) -> IdentificationResult: ...
+@overload
+def identify(
+    trace: Samples,
+    y: Samples,
+    *,
+    interval_s: float | None = ...,
+    inputs: Sequence[str] | None = ...,
+    outputs: Sequence[str] | None = ...,
+    **options: Unpack[Options],
+) -> IdentificationResult: ...
 def identify(
     trace: Signals,
     y: Samples | None = None,
@@ -41,7 +68,7 @@ def identify(
     outputs: Sequence[str] | None = None,
     segments: str | None = None,
     order: int | Literal["auto"] = "auto",
-    method: str = "n4sid",
+    method: IdentMethod = "n4sid",
     horizon: int | None = None,
     feedthrough: bool = True,
     held_out: float | SignalTrace | None = None,

@@ -16,10 +16,32 @@ from netctrl.model.io.table import index_interval
 from netctrl.model.signals import SignalTrace, read_signals
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+    from typing import Literal, TypedDict
+
     import pandas as pd
-if TYPE_CHECKING:
+
+    from netctrl.core.names import IdentMethod
+
     Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
-    Signals = SignalTrace | Samples | str | os.PathLike[str]
+    Table = pd.DataFrame | str | os.PathLike[str]
+    Signals = SignalTrace | Samples | Table
+
+    class Options(TypedDict, total=False):
+        """Arguments of `identify` that don't depend on the form of the signals."""
+
+        order: int | Literal["auto"]
+        method: IdentMethod
+        horizon: int | None
+        feedthrough: bool
+        held_out: float | SignalTrace | None
+        refine: bool | Literal["auto"]
+        bootstrap: int
+        seed: int
+        argv: Iterable[str]
+        files: Iterable[Path]
+
 else:
     Samples = Signals = Any
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from netctrl.model.identified import Identification, IdentifiedModel
-from netctrl.model.io.display import Plotted, html_table
+from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.signals import SignalTrace
 
 
@@ -29,7 +29,7 @@ class OrderChoice:
     """Share of random halves of the trace that give the same order; None for a trace too short to halve."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class IdentificationResult(Plotted):
     """An identified model, the data that it was identified from, and its fit."""
 
@@ -110,9 +110,9 @@ class IdentificationResult(Plotted):
             return np.full(len(self.model.A), np.nan)
         return np.sqrt(np.mean(np.abs(self.pole_draws - self.pole_draws.mean(axis=0)) ** 2, axis=0))
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Rows:
         title, rows, notes = self.table()
-        return html_table(title, rows + [("", note) for note in notes])
+        return title, rows + [("", note) for note in notes]
 
 
 def _pole(pole: complex) -> str:

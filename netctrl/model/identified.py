@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.core.errors import FileError, InvalidValue, checked_number
 from netctrl.core.files import write_atomically
 from netctrl.model.io.arrays import array, array_json, json_schema
-from netctrl.model.io.display import Plotted, html_table
+from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.io.fields import label, read_fields, texts
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.matrix import covariance, dense_matrix
@@ -182,7 +182,7 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         """
         write_atomically(path, self.to_json().encode())
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Rows:
         rows = [
             ("states", str(len(self.A))),
             ("inputs", ", ".join(map(_with_unit, self.inputs, self.input_units))),
@@ -195,7 +195,7 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
             rows.append(("found by", f"{found.method} from {found.samples} samples"))
             rows.append(("VAF", ", ".join(f"{vaf:.2f} %" for vaf in found.vaf)))
             rows += [("warning", warning) for warning in found.warnings]
-        return html_table("IdentifiedModel", rows)
+        return "IdentifiedModel", rows
 
 
 def read_model(path: str | os.PathLike[str]) -> IdentifiedModel:

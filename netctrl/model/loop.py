@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_number, checked_whole
-from netctrl.model.io.display import Plotted, html_table
+from netctrl.model.io.display import Plotted, Rows
 
 MAX_EPOCHS_PER_DELAY = 1000
 """The lifted matrix holds one state per epoch of delay; with more epochs its eigenvalues take too long."""
@@ -82,8 +82,8 @@ class DelayLoop(Plotted, msgspec.Struct, frozen=True, forbid_unknown_fields=True
         """
         return msgspec.structs.replace(self, gain=self.gain * factor)
 
-    def _repr_html_(self) -> str:
-        return html_table("DelayLoop", [(name, str(getattr(self, name))) for name in self.__struct_fields__])
+    def _shown(self) -> Rows:
+        return "DelayLoop", [(name, str(getattr(self, name))) for name in self.__struct_fields__]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

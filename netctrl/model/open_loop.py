@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_number
-from netctrl.model.io.display import html_table
+from netctrl.model.io.display import Rows, Shown
 
 Term = tuple[float, tuple[float, ...]]
 """(delay, coefficients with the highest power first), which stands for p(s) e^(−s·delay)."""
@@ -27,7 +27,7 @@ MAX_SAMPLES = 1000
 _TERM_TAKES = "a list of (delay in seconds, coefficients with the highest power first)"
 
 
-class OpenLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class OpenLoop(Shown, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """An open loop of polynomials and delays, closed by negative unit feedback.
 
         L(s) = Σ n_j(s) e^(−s a_j) / Σ d_k(s) e^(−s b_k)        (continuous)
@@ -172,8 +172,8 @@ class OpenLoop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         if not isinstance(other, OpenLoop) or other.dt != self.dt:
             raise InvalidValue("other", other, f"an OpenLoop with dt = {self.dt}")
 
-    def _repr_html_(self) -> str:
-        return html_table("OpenLoop", [(name, str(getattr(self, name))) for name in self.__struct_fields__])
+    def _shown(self) -> Rows:
+        return "OpenLoop", [(name, str(getattr(self, name))) for name in self.__struct_fields__]
 
 
 def _degree(polynomial: Sequence[float] | np.ndarray) -> int:

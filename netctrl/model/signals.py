@@ -13,6 +13,7 @@ import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue, checked_number, checked_whole, did_you_mean, optional_import
 from netctrl.core.files import checked_path
+from netctrl.model.io.display import Shown
 from netctrl.model.io.fields import label
 from netctrl.model.io.table import (
     TABLES,
@@ -35,8 +36,8 @@ _MAX = 1e250  # sums of as many as memory holds are still floats
 _SAME = 1e-6  # share of an interval: 3 * 0.1 counts as a multiple of 0.1
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class SignalTrace:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
+class SignalTrace(Shown):
     """Sampled inputs and outputs of a system: T samples of m inputs and p outputs.
 
     Parameters

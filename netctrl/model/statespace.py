@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_number, optional_import
-from netctrl.model.io.display import html_table
+from netctrl.model.io.display import Rows, Shown
 from netctrl.model.io.matrix import dense, is_sparse, matrix
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ def _same(one: Any, other: Any) -> bool:
     return np.array_equal(dense(one), dense(other))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StateSpace:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StateSpace(Shown):
     """A linear state-space model in continuous or discrete time.
 
         x' = A x + B u,  y = C x + D u
@@ -169,10 +169,10 @@ class StateSpace:
         outputs = [f"y{i}" for i in range(self.n_outputs)]
         return pd.DataFrame(np.block([[A, B], [C, D]]), index=states + outputs, columns=states + inputs)
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Rows:
         time = "continuous time" if self.dt == 0 else f"dt = {self.dt:g} s"
         rows = [("states, inputs, outputs", f"{self.n_states}, {self.n_inputs}, {self.n_outputs}"), ("time", time)]
         if 0 < self.n_states <= _MAX_SHOWN:
             poles = ", ".join(f"{p:.6g}" for p in np.linalg.eigvals(dense(self.A))[:8])
             rows.append(("poles", poles + (", …" if self.n_states > 8 else "")))
-        return html_table("StateSpace", rows)
+        return "StateSpace", rows

@@ -13,6 +13,7 @@ from netctrl.core.errors import FileError, InvalidValue, optional_import
 from netctrl.core.files import checked_path
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.model.io.capture import captured_bytes
+from netctrl.model.io.display import Shown
 from netctrl.model.io.fields import label
 from netctrl.model.io.table import (
     INTERVAL_TAKES,
@@ -42,8 +43,8 @@ _BIT_PER_S = re.compile(r"(.+?)(?:[\s_]bit(?:_per_s|/s)|\s*[\[(]bit/s[\])])|bit(
 _OTHER_UNIT = re.compile(rf"(?:.*[\s_])?(?:{_UNIT})|.*[\[(]\s*(?:{_UNIT}|[kmgt]?i?b)\s*[\])]", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RateTrace:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RateTrace(Shown):
     """Mean rates of K signals, such as demands or links, in T consecutive intervals of equal length.
 
     Parameters

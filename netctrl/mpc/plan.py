@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.core.errors import NetctrlError, checked_word
+from netctrl.model.io.display import Shown
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import ParametricProgram, parameters
 from netctrl.mpc.problem import MpcProblem
@@ -170,8 +171,8 @@ FORMS = {"condensed": condensed, "sparse": sparse}
 """Forms of the program by name: condensed for active-set solvers, sparse for osqp and long horizons."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MpcPlan:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MpcPlan(Shown):
     """Optimal inputs of an MPC problem, and the predicted states."""
 
     inputs: np.ndarray

@@ -42,10 +42,12 @@ def information_pattern(
     Examples
     --------
     >>> import netctrl
+    >>> from netctrl.plants.information import information_pattern
+    >>> from netctrl.synthesis.localized.coordinated import coordinated
     >>> network = netctrl.read("merge")
     >>> model = netctrl.network_model(network, interval_s=0.01)
-    >>> information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
-    >>> round(netctrl.coordinated(model, 0.1, information).cost / 1e13, 3)
+    >>> information = information_pattern(network, 0.01, model.links, "out-of-band")
+    >>> round(coordinated(model, 0.1, information).cost / 1e13, 3)
     1.469
 
     References

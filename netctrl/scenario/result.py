@@ -12,7 +12,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_number, did_you_mean, optional_import
 from netctrl.core.files import write_atomically
-from netctrl.model.io.display import Reported, html_table
+from netctrl.model.io.display import Reported, Rows
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.figures import (
     FIGURES,
@@ -40,7 +40,7 @@ HEADER_BYTES = 40.0
 """IP's and TCP's headers."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class Result(Reported):
     """Result of R runs of a scenario with L links and G flows or groups of flows.
 
@@ -386,8 +386,8 @@ class Result(Reported):
         head |= {"provenance": self.provenance, "span": self.span}
         return packed(head, {"totals": self.totals, "series": self.series}, self.tables)
 
-    def _repr_html_(self) -> str:
-        return html_table(*self.table())
+    def _shown(self) -> Rows:
+        return self.table()
 
 
 def _with_headers(scenario: Scenario, header: float) -> np.ndarray:

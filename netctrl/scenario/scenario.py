@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind, did_you_mean
+from netctrl.model.io.display import Shown
 from netctrl.model.io.fields import (
     Duration,
     Size,
@@ -48,7 +49,7 @@ else:
     AnyNetwork, AnyControl = reduce(or_, NETWORKS) | None, Policy | Track | None
 
 
-class Scenario(Record, frozen=True, kw_only=True):
+class Scenario(Shown, Record, frozen=True, kw_only=True):
     """Description of a simulation: links, flows, control, and duration.
 
     Times are in seconds, rates in bit/s, sizes in bytes; text with a unit, such as "10Mbit", is converted. Records may

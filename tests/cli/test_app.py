@@ -76,7 +76,7 @@ def test_options_and_positional_arguments_are_text(line, says, run) -> None:
         ("a --bogus", ["--bogus", "--help"]),
         ("-x", ["-x", "--help"]),
         ("a b", ["'b'", "--help"]),
-        ("a --size", ["--size: got nothing, takes how large it is"]),
+        ("a --size", ["--size is missing: how large it is"]),
         ("a --no-loud", ["--no-loud", "--help"]),
     ],
 )
@@ -90,7 +90,7 @@ def test_wrong_use_is_one_line(line, pieces, run) -> None:
     [
         (InvalidValue("size", "5x", "a size"), 2, "--size: got '5x', takes a size"),
         (InvalidValue("output", "x", "a file"), 2, "-o: got 'x', takes a file"),
-        (InvalidValue("some_thing", None, "a thing"), 2, "--some-thing: got nothing, takes a thing"),
+        (InvalidValue("some_thing", None, "a thing"), 2, "--some-thing is missing: a thing"),
         (FileError("s.toml", "is no TOML\nat all"), 2, "s.toml: is no TOML at all"),
         (NoAdmissibleDesign("there is none"), 3, "there is none"),
         (NetctrlError("g++ says:\n  line 1"), 1, "g++ says:\n  line 1"),

@@ -72,8 +72,8 @@ def test_gains_of_pie_are_sixteenths_or_have_their_unit(run: Run) -> None:
     ("line", "said"),
     [
         ("pie --rtt 100 --window 5", "--rtt: got '100', takes a round-trip time without the queue, with its unit"),
-        ("pie --rtt 100ms", "--N: got nothing, takes flows and a capacity, or a window"),
-        ("pie --rtt 100ms --N 5", "--capacity: got nothing"),
+        ("pie --rtt 100ms", "--N is missing: flows and a capacity, or a window"),
+        ("pie --rtt 100ms --N 5", "--capacity is missing"),
         ("pie --rtt 100ms --window 5 --sender vegas", "--sender: got 'vegas'"),
         ("pie --rtt 100ms --window 5 --alpha 40", "--alpha: got 40"),
         ("pie --rtt 100ms --window 5 --hz 60", "--hz: got 60"),

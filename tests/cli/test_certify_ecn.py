@@ -111,8 +111,8 @@ def test_thresholds_that_dont_hold_become_some_that_do(run: Run) -> None:
     ("line", "said"),
     [
         (f"dctcp --K many {LINK}", "--K: got 'many', takes a threshold above 0: packets as in 65"),
-        (f"dctcp {LINK}", "--K: got nothing"),
-        ("dctcp --K 65 --rtt 100us --N 5", "--capacity: got nothing"),
+        (f"dctcp {LINK}", "--K is missing"),
+        ("dctcp --K 65 --rtt 100us --N 5", "--capacity is missing"),
         (f"dctcp --K 65 --g 2/16 {LINK}", "--g: got '2/16'"),
         (f"dctcp --K 65 --g 3 {LINK}", "--g: got 3.0"),
         (f"dcqcn --kmax 4kB {ROCE}", "--kmax: got 4000.0, takes at least kmin, 5000 bytes"),

@@ -143,7 +143,7 @@ def test_a_design_outside_the_rule_is_status_3_and_not_saved(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("pie --rtt 10ms --N 3", "--capacity: got nothing"),
+        ("pie --rtt 10ms --N 3", "--capacity is missing"),
         ("pie --rtt 10ms --window 10 --alpha 2", "--alpha: got 0.125, takes a value only with --objective margin"),
         ("pie --rtt 10ms --window 10 --objective fast", "--objective: got 'fast'"),
         ("pie --rtt 10ms --window 10 --p99 20ms", "--window: got (10.0, 10.0), takes flows and a capacity"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import netctrl
 import netctrl.scenario.network.sweep as sweeps
 from netctrl.__main__ import EXAMPLES, main
 from netctrl.cli import STATUSES
-from netctrl.cli.help import commands_of, examples_of
+from netctrl.cli.help import MOST_OPTIONS, commands_of, examples_of
 from netctrl.core.register import VERB_HELPS
 
 # Start of an example -> why it is read only.
@@ -58,6 +59,33 @@ def test_every_help_has_two_examples_and_the_statuses(capsys):
     for words in (["--version"], ["design", "--version"]):
         assert main(words) == 0
         assert capsys.readouterr().out == f"netctrl {netctrl.__version__}\n"
+
+
+def commands() -> Iterator[list[str]]:
+    for verb in VERB_HELPS:
+        app = importlib.import_module(f"netctrl.cli.{verb}").app
+        yield from ([verb], *([verb, name] for name in commands_of(app)))
+
+
+def options_in(said: str) -> int:
+    return len(re.findall(r"^  --?\w", said, flags=re.MULTILINE))
+
+
+def test_a_help_fits_80_columns_and_shows_12_options_and_help_all_the_others(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["--help"]) == 0
+    said = [capsys.readouterr().out]
+    for words in commands():
+        assert main([*words, "--help"]) == 0
+        first = capsys.readouterr().out
+        assert options_in(first) <= MOST_OPTIONS == 12, words
+        assert main([*words, "--help-all"]) == 0
+        whole = capsys.readouterr().out
+        left_out = re.search(r"^(\d+) more options?: netctrl .+ --help-all$", first, re.MULTILINE)
+        assert options_in(whole) == options_in(first) + int(left_out[1] if left_out else 0), words
+        assert "more option" not in whole
+        said += [first, whole]
+    assert [line for text in said for line in text.splitlines() if len(line) > 80] == []
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def change(folder: Path, old: str, new: str) -> None:
 
 # Each: the command line, and what the line of error has to hold beside "error: ".
 WRONG_USE = {
-    "nothing to run": ("--json", ["SCENARIO", "got nothing", "TOML", "--design"]),
+    "nothing to run": ("--json", ["SCENARIO is missing", "TOML", "--design"]),
     "an unknown scenario": ("nope", ["SCENARIO", "'nope'", "TOML", "arc-staircase"]),
     "a missing file": ("missing.toml", ["missing.toml", "No such file"]),
     "a missing design": ("s.toml --design missing.json", ["missing.json", "No such file"]),

@@ -158,7 +158,6 @@ def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
 # --- sweep: wrong use -------------------------------------------------------------------------------------------------
 
 JOBS = "a number of processes of at least 1, or -1: one for each core"
-SHARE = "a share from 0 to 1, as in 0.001"
 WRONG_USE = {
     "an unknown sweep": ("nope", "SPEC: got 'nope', takes a TOML file, or one of hftrac-testbed"),
     "another kind of output": ("s.toml -o x.csv", "-o: got 'x.csv', takes a file name that ends in .parquet"),
@@ -172,7 +171,7 @@ WRONG_USE = {
         "-o: got 'x.parquet', takes no file with --tune; --json prints the values found",
     ),
     "an unknown objective": ("s.toml --tune delay", "--tune: got 'delay', takes loss or backlog"),
-    "backlog at any loss": ("s.toml --tune backlog", f"--max-loss: got nothing, takes {SHARE}"),
+    "backlog at any loss": ("s.toml --tune backlog", "--max-loss is missing: a share from 0 to 1, as in --max-loss 0."),
     "a loss for the least loss": (
         "s.toml --tune loss --max-loss 0.1",
         "--max-loss: got 0.1, takes no value without --tune backlog",

@@ -22,7 +22,7 @@ ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+) \|$", re.MULTILINE)
 def pages() -> dict[str, str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(ROOT / "docs"))
-        return importlib.import_module("result_records").Results(ROOT, netctrl._PUBLIC).pages()
+        return importlib.import_module("result_records").Results(ROOT, netctrl._PUBLIC | netctrl._INNER).pages()
 
 
 @pytest.fixture(scope="module")
@@ -48,12 +48,12 @@ def names_of(kind: type) -> set[str]:
 def returned() -> set[str]:
     """Paths of netctrl's classes that its public functions say they return."""
     found = set()
-    for function in filter(inspect.isfunction, (getattr(netctrl, name) for name in netctrl._PUBLIC)):
+    for function in filter(inspect.isfunction, (getattr(netctrl, name) for name in netctrl._PUBLIC | netctrl._INNER)):
         overloads = typing.get_overloads(function) or [function]
         for text in (str(each.__annotations__.get("return", "")) for each in overloads):
             kinds = (getattr(inspect.getmodule(function), name, None) for name in re.findall(r"\w+", text))
             found |= {f"{kind.__module__}.{kind.__name__}" for kind in kinds if inspect.isclass(kind)}
-    public = {f"{module}.{name}" for name, module in netctrl._PUBLIC.items()}
+    public = {f"{module}.{name}" for name, module in (netctrl._PUBLIC | netctrl._INNER).items()}
     return {path for path in found if path.startswith("netctrl.")} - public
 
 
@@ -90,7 +90,7 @@ def test_shapes_units_values_and_links(records, path, row) -> None:
 
 def test_each_link_leads_to_a_record_or_a_public_name(pages, records) -> None:
     targets = {path for page in pages.values() for path in re.findall(r"\]\[(netctrl[\w.]+)\]", page)}
-    public = {f"{module}.{name}" for name, module in netctrl._PUBLIC.items()}
+    public = {f"{module}.{name}" for name, module in (netctrl._PUBLIC | netctrl._INNER).items()}
     assert targets <= records.keys() | public
 
 

@@ -23,6 +23,7 @@ from netctrl.scenario.builders import routed
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Demand as Offered
 from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.demand_draws import draw_demands
@@ -60,8 +61,8 @@ def row(*flows, queue=None, **parts):
 
 def demands() -> tuple[Flow, ...]:
     return (
-        Flow(id="long", path=("first", "second"), offers=netctrl.Demand(mean="6Mbit", std="2Mbit", interval="5ms")),
-        Flow(id="short", path=("second",), offers=netctrl.Demand(mean="1Mbit", std="1Mbit", interval="5ms")),
+        Flow(id="long", path=("first", "second"), offers=Offered(mean="6Mbit", std="2Mbit", interval="5ms")),
+        Flow(id="short", path=("second",), offers=Offered(mean="1Mbit", std="1Mbit", interval="5ms")),
     )
 
 

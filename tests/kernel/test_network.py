@@ -15,6 +15,7 @@ from netctrl.scenario.builders import routed
 from netctrl.scenario.network.plan import Ways
 from netctrl.scenario.network.policy import Backpressure, HftracPolicy, Messages, StaticPacing
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Demand as Offered
 
 WAYS = {"a->b": 0.75, "a->c": 0.25, "b->d": 1.0, "c->d": 1.0}
 
@@ -115,14 +116,10 @@ def test_tcp_takes_what_the_demands_leave() -> None:
 def test_groups_of_demands_are_those_of_the_packet_engine() -> None:
     line = links.Link(id="line", source="a", target="b", capacity="10Mbit", delay="2ms", buffer="100kB")
     drawn = Flow(
-        id="drawn",
-        path=("line",),
-        count=2,
-        rtt="20ms",
-        offers=netctrl.Demand(mean="3Mbit", std="1Mbit", interval="50ms"),
+        id="drawn", path=("line",), count=2, rtt="20ms", offers=Offered(mean="3Mbit", std="1Mbit", interval="50ms")
     )
     given = Flow(
-        id="given", path=("line",), start=("1s", "1s"), offers=netctrl.Demand(rates=[1e6, 0.0, 2e6], interval="100ms")
+        id="given", path=("line",), start=("1s", "1s"), offers=Offered(rates=[1e6, 0.0, 2e6], interval="100ms")
     )
     scenario = netctrl.Scenario(
         name="demands", links=(line,), flows=(drawn, given), duration="5s", packet_size=1000, interval="100ms"

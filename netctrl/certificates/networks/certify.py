@@ -44,6 +44,7 @@ from netctrl.core.errors import Status, checked_kind
 from netctrl.core.units import BITS_PER_BYTE, long_rtt
 from netctrl.frequency.matrix import avoids_zero, multiloop_disk_margin
 from netctrl.frequency.records import decibel
+from netctrl.laws.rate.records import sender_name
 from netctrl.model.io.provenance import provenance
 from netctrl.plants.queue_networks.bounded import NetworkLoop
 from netctrl.plants.queue_networks.equilibrium import NetworkEquilibrium, network_equilibrium
@@ -273,7 +274,7 @@ def _flows(scenario: Scenario, equilibrium: NetworkEquilibrium) -> tuple[Certifi
         CertifiedFlows(
             name=group.name,
             flows=group.flows,
-            sender=flows.sender,
+            sender=sender_name(flows.sender),
             path=flows.path,
             rtt_s=group.rtt_s,
             round_trip_s=float(trip),

@@ -9,7 +9,7 @@ from netctrl.certificates.point_records import rounded
 from netctrl.certificates.record import ANSWERS, CertifiedLaw
 from netctrl.core.errors import Status
 from netctrl.core.units import format_quantity
-from netctrl.model.io.display import html_table
+from netctrl.model.io.display import Rows, Shown
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record, read_record
 
@@ -144,7 +144,7 @@ class NetworkReach(Record, frozen=True):
     """By how much all numbers of flows may be divided; null: not at all."""
 
 
-class NetworkCertificate(FileRecord, frozen=True):
+class NetworkCertificate(Shown, FileRecord, frozen=True):
     """Certificate of a network of queues by `netctrl certify network`, saved as one file.
 
     Examples
@@ -208,8 +208,8 @@ class NetworkCertificate(FileRecord, frozen=True):
             rows.append(("keeps 6 dB", text))
         return rows
 
-    def _repr_html_(self) -> str:
-        return html_table(self.verdict, self.rows)
+    def _shown(self) -> Rows:
+        return self.verdict, self.rows
 
 
 def read_network_certificate(path: str | os.PathLike[str]) -> NetworkCertificate:

@@ -113,7 +113,7 @@ class Files:
     check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
 
 
-def judged(law: str, parameters: Mapping[str, Any], where: Where | Link, files: Files | None) -> int:
+def judged(law: Any, parameters: Mapping[str, Any], where: Where | Link, files: Files | None) -> int:
     """Certificate of a law with its parameters: written, printed, and exit status 3 unless it holds."""
     files = files or Files()
     arguments = given(vars(where))
@@ -163,7 +163,7 @@ def engines_of(text: str | None) -> tuple[str, ...]:
 
 
 def _with_gains(
-    found: QueueCertificate, law: str, parameters: Mapping[str, Any], arguments: dict[str, Any]
+    found: QueueCertificate, law: Any, parameters: Mapping[str, Any], arguments: dict[str, Any]
 ) -> tuple[QueueCertificate, list[str]]:
     """The certificate with gains that hold beside it, and a note where there are none."""
     import msgspec

@@ -255,7 +255,7 @@ def _tc_line(design: QueueDesign) -> str:
     return design_report(design, [("tc", f"tc qdisc replace dev DEV root {' '.join(arguments)}")])
 
 
-def _designed(law: str, parameters: Mapping[str, Any], where: Where, goal: Feeling, wanted: Wanted | None) -> int:
+def _designed(law: Any, parameters: Mapping[str, Any], where: Where, goal: Feeling, wanted: Wanted | None) -> int:
     """A design, beside the shipped gains where it has a goal for PI laws: written, printed, and its exit status."""
     arguments = {**given(vars(where)), **given(vars(goal), "check")}
     engines = goal.engines() if isinstance(goal, PiGoal) else ()

@@ -195,8 +195,9 @@ def pace_trace(
     Examples
     --------
     >>> import netctrl, numpy as np
+    >>> from netctrl.laws.pacing.pacing import pace_trace
     >>> law = netctrl.pacing(bottleneck_bit_per_s=1e7, max_rate_bit_per_s=2e7).law
-    >>> run = netctrl.pace_trace(law, times=0.02 * np.arange(100), rtts=np.full(100, 0.02))
+    >>> run = pace_trace(law, times=0.02 * np.arange(100), rtts=np.full(100, 0.02))
     >>> round(float(run.predictions[-1]), 4), int(run.used.sum()), run.events["bad_rtt"]
     (0.02, 100, 0)
     """
@@ -269,9 +270,10 @@ def pace_many(
     Examples
     --------
     >>> import netctrl, numpy as np
+    >>> from netctrl.laws.pacing.pacing import pace_many
     >>> law = netctrl.pacing(bottleneck_bit_per_s=1e7, max_rate_bit_per_s=2e7).law
     >>> states = np.tile(netctrl.start_pacing(law).values, (3, 1))
-    >>> rates, states = netctrl.pace_many(law, states, times=0.02 * np.arange(100), rtts=np.full((3, 100), 0.02))
+    >>> rates, states = pace_many(law, states, times=0.02 * np.arange(100), rtts=np.full((3, 100), 0.02))
     >>> rates.shape, states.shape
     ((3, 100), (3, 27))
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,11 @@ from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
 from netctrl.model.io.fields import Rate, number, rate, read_fields, record
 from netctrl.model.law import ArxPacer, TargetRttPacer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from netctrl.core.names import Registered, SenderName
 
 
 class FastSender(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fast"):
@@ -46,12 +51,17 @@ def _is_a_word(kind: Any) -> bool:
     return kind.__struct_config__.tag not in TCP_SENDERS and not any(each.required for each in fields(kind))
 
 
-_WORDS: dict[str, Any] = {str(kind.__struct_config__.tag): kind for kind in filter(_is_a_word, _RECORDS)}
+SENDER_WORDS: dict[str, Any] = {str(kind.__struct_config__.tag): kind for kind in filter(_is_a_word, _RECORDS)}
+"""Words for senders with their defaults -> their records."""
 
-_TABLES = [name for name, kind in _WORDS.items() if issubclass(kind, SenderRecord) and fields(kind)]
+_TABLES = [name for name, kind in SENDER_WORDS.items() if issubclass(kind, SenderRecord) and fields(kind)]
 """Words of rate senders that have parameters: short for a table with the defaults."""
 
-Sender: Any = reduce(or_, _RECORDS) | str | None
+if TYPE_CHECKING:
+    Table = SenderRecord | SchemeRecord | FastSender | RegulatedSender | ArxPacer | TargetRttPacer | Mapping[str, Any]
+    Sender = SenderName | Registered | Table | None
+else:
+    Sender = reduce(or_, _RECORDS) | str | None
 """None; a word (a window law, or another sender with its defaults), or a table whose `kind` tells which rate sender or
 data centre's law."""
 
@@ -64,10 +74,10 @@ def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
         value = record(*_RECORDS)(field, value)
     if isinstance(value, SenderRecord | RegulatedSender) and isinstance(value, _RECORDS):
         _check_window(f"{field}.window", getattr(value, "window", None))
-    elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS.usable(), *_WORDS):
+    elif not isinstance(value, _RECORDS) and value not in (*TCP_SENDERS.usable(), *SENDER_WORDS):
         refuse_unusable(value.__struct_config__.tag if isinstance(value, Struct) else value)
         words, tables = (
-            ", ".join([*TCP_SENDERS.usable(), *_WORDS]),
+            ", ".join([*TCP_SENDERS.usable(), *SENDER_WORDS]),
             ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable(), "fast", "regulated"]),
         )
         raise InvalidValue(field, value, f"one of {words}, or a table whose `kind` is one of {tables}")
@@ -80,30 +90,31 @@ def _check_window(field: str, name: Any) -> None:
         raise InvalidValue(field, name, f"one of {', '.join(known)}, or nothing")
 
 
-def _record(sender: str | SenderRecord | SchemeRecord) -> Any:
+def _record(sender: Sender) -> Any:
     """Record for a word; None for a TCP window's law."""
-    return (_WORDS[sender]() if sender in _WORDS else None) if isinstance(sender, str) else sender
+    return (SENDER_WORDS[sender]() if sender in SENDER_WORDS else None) if isinstance(sender, str) else sender
 
 
-def rate_record(sender: str | SenderRecord | SchemeRecord) -> SenderRecord | None:
+def rate_record(sender: Sender) -> SenderRecord | None:
     """Record of a rate sender; None for other senders."""
     found = _record(sender)
     return found if isinstance(found, SenderRecord) else None
 
 
-def scheme_of(sender: str | SenderRecord | SchemeRecord) -> SchemeRecord | None:
+def scheme_of(sender: Sender) -> SchemeRecord | None:
     """Record of a data centre's law; None for other senders."""
     found = _record(sender)
     return found if isinstance(found, SchemeRecord) else None
 
 
-def window_of(sender: str | SenderRecord | SchemeRecord) -> str | None:
+def window_of(sender: Sender) -> str | None:
     """TCP window law of a sender; None if it has none."""
     if isinstance(sender, str):
-        return None if sender in _WORDS else sender
+        return None if sender in SENDER_WORDS else sender
     return getattr(sender, "window", None) if isinstance(sender, SenderRecord | RegulatedSender) else None
 
 
-def sender_name(sender: str | SenderRecord | SchemeRecord) -> str:
+def sender_name(sender: Sender) -> str:
     """Name as in files: the word, or the table's `kind`."""
-    return sender if isinstance(sender, str) else str(sender.__struct_config__.tag)
+    record: Any = sender
+    return sender if isinstance(sender, str) else str(record.__struct_config__.tag)

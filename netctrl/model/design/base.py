@@ -13,7 +13,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checked_word, optional_import
 from netctrl.core.files import write_atomically
 from netctrl.model.io.arrays import array_json, plain
-from netctrl.model.io.display import Reported, html_table
+from netctrl.model.io.display import Reported, Rows
 from netctrl.model.io.provenance import Provenance, provenance
 
 if TYPE_CHECKING:
@@ -209,11 +209,11 @@ class Design(
         certificate: Any = self.certificate
         return f"{self.verdict}\n{self.summary()[0]}: {certificate.status.upper()}"
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> Rows:
         certificate: Any = self.certificate
         title, rows = self.summary()
         rows = [("status", str(certificate.status)), *rows]
-        return html_table(title, rows + [("warning", warning) for warning in certificate.warnings])
+        return title, rows + [("warning", warning) for warning in certificate.warnings]
 
 
 def _count(value: Any) -> int:

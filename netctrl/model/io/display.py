@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,43 @@ def html_table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
     return f"<table><caption>{html.escape(title)}</caption><tbody>{body}</tbody></table>"
 
 
-class Plotted:
+Rows = tuple[str, Iterable[tuple[Any, str]]]
+"""Title, and rows of (name, text)."""
+_LINES, _COLUMNS = 15, 100
+_FEW = 6
+
+
+def brief(value: Any) -> str:
+    """A value as text of one line: arrays of more than a few numbers by their shape."""
+    if hasattr(value, "shape") and getattr(value, "size", 0) > _FEW:
+        return f"{type(value).__name__} of shape {value.shape}"
+    return textwrap.shorten(repr(value), _COLUMNS, placeholder=" ...")
+
+
+class Shown:
+    """Text and HTML of records, from the same title and rows."""
+
+    __slots__ = ()
+
+    def _shown(self) -> Rows:
+        names = getattr(self, "__struct_fields__", None) or getattr(self, "__dataclass_fields__", ())
+        return type(self).__name__, [(name, brief(getattr(self, name))) for name in names]
+
+    def __repr__(self) -> str:
+        title, rows = self._shown()
+        kind = type(self).__name__
+        lines = [title if title.startswith(kind) else f"{kind}: {title}"]
+        lines += [f"  {name}: {text}" if name else f"  {text}" for name, text in rows]
+        lines = [textwrap.shorten(line.strip(), _COLUMNS, placeholder=" ...") for line in lines]
+        left = len(lines) - _LINES + 1
+        shown = lines if left <= 1 else [*lines[: _LINES - 1], f"... and {left} more"]
+        return "\n  ".join(shown)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._shown())
+
+
+class Plotted(Shown):
     """Methods of records that have a figure."""
 
     __slots__ = ()

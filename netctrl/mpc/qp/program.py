@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
+from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import dense, is_sparse, matrix
 
 _ROUNDING = 1e-10  # relative tolerance of H's symmetry and convexity
@@ -141,8 +142,8 @@ class Residuals(NamedTuple):
         return float(np.max(self))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QPSolution:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class QPSolution(Shown):
     """Solution of a quadratic program, with its status: x is valid only where that is SOLVED."""
 
     program: QuadraticProgram

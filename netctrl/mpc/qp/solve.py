@@ -139,9 +139,10 @@ def solve_qp(
 
     >>> import netctrl, numpy as np
     >>> from netctrl.mpc.qp.program import QuadraticProgram
+    >>> from netctrl.mpc.qp.solve import solve_qp
     >>> free = [np.inf, np.inf]
     >>> program = QuadraticProgram(np.eye(2), [-1, -1], [[1, 1]], [-np.inf, -np.inf, -np.inf], [*free, 1.0])
-    >>> netctrl.solve_qp(program).x.round(3).tolist()
+    >>> solve_qp(program).x.round(3).tolist()
     [0.5, 0.5]
     """
     checked_kind("program", program, QuadraticProgram)

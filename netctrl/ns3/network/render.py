@@ -9,6 +9,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.link_rate.distributed_step import LinkRates
+from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import nanoseconds
@@ -132,7 +133,7 @@ def _tcp(scenario: Scenario) -> list[str]:
         name = word(tcp.id)
         first, last = (nanoseconds(f"flows.{tcp.id}.start", end) for end in tcp.start)
         lines += [
-            record_line("group", name, sender=SENDERS[tcp.sender], ecn=tcp.ecn, demand=name),
+            record_line("group", name, sender=SENDERS[sender_name(tcp.sender)], ecn=tcp.ecn, demand=name),
             record_line("host", f"{name}/1", group=name),
             *[record_line("flow", host=f"{name}/1", start=first, spread=last - first)] * tcp.count,
         ]

@@ -51,7 +51,8 @@ class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
     Examples
     --------
     >>> import netctrl
-    >>> netctrl.Flow(offers=netctrl.Web(think_time="2s"), rtt="50ms", count=20).offers.think_time
+    >>> from netctrl.scenario.tcp_aqm.offers import Web
+    >>> netctrl.Flow(offers=Web(think_time="2s"), rtt="50ms", count=20).offers.think_time
     2.0
     """
 
@@ -90,7 +91,8 @@ class Stream(Record, frozen=True, kw_only=True, tag_field="kind", tag="stream"):
     Examples
     --------
     >>> import netctrl
-    >>> netctrl.Stream(rate="64kbit", spacing="constant").rate
+    >>> from netctrl.scenario.tcp_aqm.offers import Stream
+    >>> Stream(rate="64kbit", spacing="constant").rate
     64000.0
     """
 
@@ -117,7 +119,8 @@ class Bursts(Record, frozen=True, kw_only=True, tag_field="kind", tag="bursts"):
     Examples
     --------
     >>> import netctrl
-    >>> netctrl.Bursts(rate="1Mbit", burst=20).access_rate
+    >>> from netctrl.scenario.tcp_aqm.offers import Bursts
+    >>> Bursts(rate="1Mbit", burst=20).access_rate
     100000000.0
     """
 
@@ -152,7 +155,8 @@ class Demand(Record, frozen=True, kw_only=True, tag_field="kind", tag="demand"):
     Examples
     --------
     >>> import netctrl
-    >>> netctrl.Demand(rates=["1Mbit", "3Mbit"], interval="500ms").rates.rate_bit_per_s.tolist()
+    >>> from netctrl.scenario.tcp_aqm.offers import Demand
+    >>> Demand(rates=["1Mbit", "3Mbit"], interval="500ms").rates.rate_bit_per_s.tolist()
     [[1000000.0], [3000000.0]]
     """
 
@@ -211,7 +215,8 @@ class Sizes(Record, frozen=True, kw_only=True, tag_field="kind", tag="sizes"):
     Examples
     --------
     >>> import netctrl
-    >>> netctrl.Flow(offers=netctrl.Sizes(distribution="FB_Hadoop", load=0.5), sender="hpcc").offers.load
+    >>> from netctrl.scenario.tcp_aqm.offers import Sizes
+    >>> netctrl.Flow(offers=Sizes(distribution="FB_Hadoop", load=0.5), sender="hpcc").offers.load
     0.5
     """
 
@@ -236,7 +241,8 @@ class Incast(Record, frozen=True, kw_only=True, tag_field="kind", tag="incast"):
     Examples
     --------
     >>> import netctrl
-    >>> netctrl.Flow(offers=netctrl.Incast(senders=32, size="100kB"), sender="hpcc").offers.size
+    >>> from netctrl.scenario.tcp_aqm.offers import Incast
+    >>> netctrl.Flow(offers=Incast(senders=32, size="100kB"), sender="hpcc").offers.size
     100000.0
     """
 

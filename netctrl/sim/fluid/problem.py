@@ -219,7 +219,8 @@ def _dual(scenario: Scenario) -> list[Link]:
 
 
 def _sender(group: Flow) -> str:
-    return group.sender if group.sender in FLUID_SENDERS else "reno"
+    name = sender_name(group.sender)
+    return name if name in FLUID_SENDERS else "reno"
 
 
 def _paths(paths: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

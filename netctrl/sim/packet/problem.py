@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -356,7 +356,8 @@ def _behind_gate(
     row[FLOW["route"]], row[FLOW["gate"]] = len(laid.route), len(links) + len(laid.ports) + 1
     laid.route.extend([len(links) + len(laid.ports), *(index[name] for name in group.path), ARRIVED])
     rate = full * BITS_PER_BYTE / _THROUGH_S
-    laid.ports.append(Line(f"{group.id}.regulator", rate, 0.0, group.sender.limit * full, DropTailQueue()))
+    sender: Any = group.sender  # regulated
+    laid.ports.append(Line(f"{group.id}.regulator", rate, 0.0, sender.limit * full, DropTailQueue()))
     return row
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, checked_kind, checked_whole
+from netctrl.model.io.display import Shown
 from netctrl.model.law import AgedColumns, AgedGain
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.check import steady_covariance
@@ -21,8 +22,8 @@ MAX_STATES = 2000
 """Largest number of states of a region, whose Riccati equation is dense."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoordinatedSynthesis:
+@dataclass(frozen=True, slots=True, repr=False)
+class CoordinatedSynthesis(Shown):
     """Optimal coordinated controller for an information pattern, and its cost."""
 
     law: AgedGain
@@ -54,9 +55,9 @@ def coordinated(
     model : NetworkModel
         Model of N links.
     weight : float or ndarray, shape (N,)
-        mu > 0, weight of a squared backlog relative to a squared rate, as in `netctrl.localized`.
+        mu > 0, weight of a squared backlog relative to a squared rate, as in `localized`.
     information : InformationPattern
-        Delays after which each link learns of a disturbance (`netctrl.information_pattern`).
+        Delays after which each link learns of a disturbance (`netctrl.plants.information.information_pattern`).
     reach : int, optional
         Largest information delay [samples] of links that help although the disturbance's traffic doesn't reach them.
 
@@ -75,10 +76,12 @@ def coordinated(
     Examples
     --------
     >>> import netctrl
+    >>> from netctrl.plants.information import information_pattern
+    >>> from netctrl.synthesis.localized.coordinated import coordinated
     >>> network = netctrl.read("merge")
     >>> model = netctrl.network_model(network, interval_s=0.01)
-    >>> information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
-    >>> found = netctrl.coordinated(model, 0.1, information)
+    >>> information = information_pattern(network, 0.01, model.links, "out-of-band")
+    >>> found = coordinated(model, 0.1, information)
     >>> round(found.cost / 1e13, 3), found.spectral_radius < 1.0
     (1.469, True)
 

@@ -18,6 +18,7 @@ from netctrl.core.errors import (
     checked_number,
     checked_whole,
 )
+from netctrl.model.io.display import Shown
 from netctrl.model.law import FirColumns, FirGain
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.localized import columns as _columns
@@ -44,8 +45,8 @@ _MAX_ENTRIES = 2**28  # entries of one region's matrix
 _SMALLER = "Shorter routes, longer intervals, larger weights or, out of band, a smaller reach make it smaller"
 
 
-@dataclass(frozen=True, slots=True)
-class LocalizedSynthesis:
+@dataclass(frozen=True, slots=True, repr=False)
+class LocalizedSynthesis(Shown):
     """A coordinated controller with its cost and a bound of its distance from the optimum."""
 
     law: FirGain
@@ -97,7 +98,7 @@ def localized(
     weight : float or ndarray, shape (N,)
         mu_l = lambda_l·interval² > 0: weight of a squared backlog relative to a squared rate.
     information : InformationPattern
-        Delays after which each link learns of a disturbance (`netctrl.information_pattern`).
+        Delays after which each link learns of a disturbance (`netctrl.plants.information.information_pattern`).
     horizon : int, optional
         T. By default each column is as long as `tolerance` requires.
     tolerance : float
@@ -125,11 +126,14 @@ def localized(
     Examples
     --------
     >>> import netctrl
+    >>> from netctrl.plants.information import information_pattern
+    >>> from netctrl.synthesis.localized.localized import localized
+    >>> from netctrl.synthesis.localized.coordinated import coordinated
     >>> network = netctrl.read("merge")
     >>> model = netctrl.network_model(network, interval_s=0.01)
-    >>> information = netctrl.information_pattern(network, 0.01, model.links, "out-of-band")
-    >>> found = netctrl.localized(model, 0.1, information)
-    >>> round(found.cost / netctrl.coordinated(model, 0.1, information).cost, 5)
+    >>> information = information_pattern(network, 0.01, model.links, "out-of-band")
+    >>> found = localized(model, 0.1, information)
+    >>> round(found.cost / coordinated(model, 0.1, information).cost, 5)
     1.0
 
     References

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.core.errors import InvalidValue, RiccatiStatus
+from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import dense_matrix, square_matrix
 from netctrl.synthesis.riccati.doubling import riccati_by_doubling, stein_by_doubling
 from netctrl.synthesis.threads import blas_threads
@@ -44,8 +45,8 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DareSolution:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DareSolution(Shown):
     """Solution of the Riccati equation with its status, which must be checked before X and K are used."""
 
     X: np.ndarray

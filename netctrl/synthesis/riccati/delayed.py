@@ -10,12 +10,13 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.core.errors import InvalidValue, RiccatiStatus, checked_whole
+from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import ROUNDING, covariance, dense_matrix, square_matrix
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DelayedRegulator:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DelayedRegulator(Shown):
     """Regulator u(n) = K x̂(n), with x̂(n) predicted from measurements `delay` samples old and the inputs since."""
 
     K: np.ndarray
@@ -77,8 +78,9 @@ def delayed_regulator(
     Two samples of delay add two variances of the disturbance to the cost:
 
     >>> import netctrl
+    >>> from netctrl.synthesis.riccati.delayed import delayed_regulator
     >>> one = [[1.0]]
-    >>> [round(netctrl.delayed_regulator(one, one, one, one, W=one, delay=d).cost, 3) for d in (0, 2)]
+    >>> [round(delayed_regulator(one, one, one, one, W=one, delay=d).cost, 3) for d in (0, 2)]
     [1.618, 3.618]
 
     References

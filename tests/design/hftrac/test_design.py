@@ -250,7 +250,7 @@ def test_where_nothing_varies_a_deviation_is_asked_for(merge, tmp_path, capsys) 
     assert main(asked) == 2
     out, said = capsys.readouterr()
     assert out == ""
-    assert said.startswith("error: --std: got nothing, takes a share of each demand's mean, as in 10%")
+    assert said.startswith("error: --std is missing: a share of each demand's mean, as in --std 10%")
     assert "Safe" not in said
     assert main([*asked, "--std", "2Mbit", "--json"]) == 0
     cost = json.loads(capsys.readouterr().out)["certificate"]["cost"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from one_link import paced, run
 
 import netctrl
-from netctrl.laws.pacing.pacing import pacing_values
+from netctrl.laws.pacing.pacing import pace_trace, pacing_values
 
 LAW = netctrl.pacing(mode="target-rtt").law
 PACKET = 1500.0
@@ -79,9 +79,9 @@ def samples(seconds: float, step: float = 2e-3, rtt: float = 0.02, rate: float =
 
 def test_a_loss_ends_the_start_and_halves_the_rate_for_a_round_trip():
     times, rtts, delivered = samples(2.0)
-    before = netctrl.pace_trace(LAW, times, rtts, delivered=delivered)
+    before = pace_trace(LAW, times, rtts, delivered=delivered)
     assert before.rates[-1] == pytest.approx(2e7)  # twice what is delivered, as long as no queue is seen
-    heard = netctrl.pace_trace(LAW, times, rtts, delivered=delivered, lost=np.where(times > 1.0, PACKET, 0.0))
+    heard = pace_trace(LAW, times, rtts, delivered=delivered, lost=np.where(times > 1.0, PACKET, 0.0))
     place = np.searchsorted(times, 1.0 + 1e-9)
     np.testing.assert_array_equal(heard.rates[:place], before.rates[:place])
     cut = heard.rates[place : place + 10]
@@ -97,7 +97,7 @@ def test_losses_within_a_round_trip_are_one():
     times, rtts, delivered = samples(2.0)
     once = np.where(times > 1.0, PACKET, 0.0)
     burst = once + np.where(times > 1.01, 20 * PACKET, 0.0)
-    one, other = (netctrl.pace_trace(LAW, times, rtts, delivered=delivered, lost=lost) for lost in (once, burst))
+    one, other = (pace_trace(LAW, times, rtts, delivered=delivered, lost=lost) for lost in (once, burst))
     np.testing.assert_array_equal(one.rates, other.rates)
 
 
@@ -106,7 +106,7 @@ def test_traces_without_losses_are_as_before():
     times, rtts, delivered = samples(3.0)
     rtts = rtts + 2e-3 * (times % 0.5)
     known = [None, np.zeros(len(times)), np.full(len(times), 7 * PACKET)]
-    rates = [netctrl.pace_trace(LAW, times, rtts, delivered=delivered, lost=lost).rates for lost in known]
+    rates = [pace_trace(LAW, times, rtts, delivered=delivered, lost=lost).rates for lost in known]
     np.testing.assert_array_equal(rates[0], rates[1])
     np.testing.assert_array_equal(rates[0], rates[2])
 
@@ -118,7 +118,7 @@ def test_no_rate_leads_to_more_than_two_bdps_in_flight(load, rate, rtt):
     that already, the rate is a quarter of what is delivered, so that it falls."""
     times, rtts, delivered = samples(60 * rtt, rtt / 4.0, rtt, rate)
     flight = np.full(len(times), load * rate * rtt / 8.0)
-    run = netctrl.pace_trace(LAW, times, rtts, delivered=delivered, in_flight=flight)
+    run = pace_trace(LAW, times, rtts, delivered=delivered, in_flight=flight)
     most = max(2.0 * rate * rtt / 8.0, 4.0 * PACKET)
     assert pacing_values(LAW, run.state)["most_in_flight"] == pytest.approx(most)
     then = flight[-1] + (run.rates[-1] - rate) / 8.0 * rtt / 4.0

@@ -7,7 +7,7 @@ import pytest
 
 import netctrl
 from netctrl.core.errors import InvalidValue, NetctrlError
-from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace_many, pacer, pacing_values
+from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace_many, pace_trace, pacer, pacing_values
 
 LAWS = [netctrl.pacing().law, netctrl.pacing(mode="target-rtt").law]
 ODD = [
@@ -51,10 +51,7 @@ SHORT = {
     netctrl.start_pacing: {"law": LAWS[1]},
     pacer: {"law": LAWS[1]},
     netctrl.pace: {"ready": pacer(LAWS[1]), "state": netctrl.start_pacing(LAWS[1]), "sample": PacingSample(0.0, 0.02)},
-    netctrl.pace_trace: {
-        "law": LAWS[1],
-        **{name: [0.1, 0.2] for name in ("times", "rtts", "delivered", "in_flight", "lost")},
-    },
+    pace_trace: {"law": LAWS[1], **{name: [0.1, 0.2] for name in ("times", "rtts", "delivered", "in_flight", "lost")}},
     pace_many: {
         "law": LAWS[1],
         "states": [netctrl.start_pacing(LAWS[1]).values],

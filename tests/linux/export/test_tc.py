@@ -543,7 +543,7 @@ def test_a_command_writes_and_says_what_was_rounded(standing, tmp_path, capsys):
     ("more", "status", "said"),
     [
         (["--interfaces", "a/b"], 2, "--interfaces"),
-        ([], 2, "--interfaces: got nothing"),
+        ([], 2, "--interfaces is missing"),
         (["--interfaces", "eth0", "--implementation", "red"], 2, "--implementation"),
         (["--interfaces", "eth0", "--packet-size", "1500"], 2, "--packet-size"),
         (["--interfaces", "eth0", "--limit", "x"], 2, "--limit"),

@@ -271,10 +271,10 @@ def test_the_command_line_runs_a_program_with_its_own_options_and_status(design,
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--", "true"], "--design: got nothing"),
+        (["--", "true"], "--design is missing"),
         (["--cap", "5", "--", "true"], "--cap: got '5'"),
         (["--cap", "1Mbit", "--design", "x", "--", "true"], "--design: got 'both'"),
-        (["--cap", "1Mbit"], "PROGRAM: got nothing, takes either a program after -- or --to"),
+        (["--cap", "1Mbit"], "PROGRAM is missing: either a program after -- or --to"),
         (["--cap", "1Mbit", "--to", "a:1", "--", "true"], "PROGRAM: got 'both'"),
         (["--cap", "1Mbit", "--to", "somewhere"], "--to: got 'somewhere', takes HOST:PORT"),
         (["--cap", "1Mbit", "--to", "a:99999"], "--to: got 'a:99999'"),

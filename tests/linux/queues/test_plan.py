@@ -439,7 +439,7 @@ def test_an_interface_that_is_down_may_have_queues_too(here, tmp_path) -> None:
     ("line", "status", "says"),
     [
         (["plan", "nonesuch.json"], 2, "nonesuch.json: can't be read"),
-        (["plan"], 2, "got nothing, takes a file of desired queues"),
+        (["plan"], 2, "is missing: a file of desired queues"),
         (["apply", "x.json", "--confirm-within", "5"], 2, "--confirm-within: got '5', takes a time above 0"),
         (["bogus"], 2, "bogus"),
         (["status", "--state-dir", "nonesuch"], 0, ""),

@@ -7,7 +7,6 @@ from math import floor
 import numpy as np
 import pytest
 
-import netctrl
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.disciplines import WfqQueue
 from netctrl.scenario.links import Link
@@ -15,7 +14,7 @@ from netctrl.scenario.network.traffic import GaussianTraffic, LongRangeTraffic, 
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
+from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets
@@ -35,7 +34,7 @@ def scenario(*flows, duration=2.0, sample=0.1, packet_size=SIZE, seed=1, **link)
 
 def demand(**given) -> Flow:
     own = {name: given.pop(name) for name in Flow.__struct_fields__ if name in given}
-    offers = netctrl.Demand(**{"interval": 0.1} | given)
+    offers = Demand(**{"interval": 0.1} | given)
     return Flow(**{"id": "demand", "path": ("link",), "ecn": False} | own, offers=offers)
 
 

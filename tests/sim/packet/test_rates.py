@@ -26,6 +26,7 @@ from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Demand as Offered
 from netctrl.scenario.tcp_aqm.offers import Stream
 from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.plan import link_plan, run_draws
@@ -220,7 +221,7 @@ def test_groups_of_demands_under_a_design_are_its_network(design):
     draws = next(run_draws(around, plan, range(1)))
     paths = {"long": ("first", "second"), "short": ("second",)}
     flows = [
-        Flow(id=name, path=path, ecn=False, offers=netctrl.Demand(rates=draws.rates[:, k], interval=5e-3))
+        Flow(id=name, path=path, ecn=False, offers=Offered(rates=draws.rates[:, k], interval=5e-3))
         for k, (name, path) in enumerate(paths.items())
     ]
     theirs = simulate_network_packets(around, plan, range(1))

@@ -1,0 +1,27 @@
+"""Names that arguments take, as type checkers know them; tests/typing compares them with the registries."""
+
+from __future__ import annotations
+
+from typing import Literal, NewType
+
+Registered = NewType("Registered", str)
+"""Name of an engine, a law or a sender of another package, as in `Registered("blue")`: checkers can't know it."""
+
+EngineName = Literal["fluid", "packet", "ns3", "kernel"]
+CheckName = Literal["fluid", "packet", "kernel"]
+EvaluationEngine = Literal["packet", "ns3", "kernel"]
+SenderName = Literal[
+    "reno", "cubic", "htcp", "dctcp", "vegas", "prague", "bbr", "paced", "fixed", "mpcc", "hpcc", "timely", "dcqcn"
+]
+CertifiedName = Literal[
+    "pie", "dualpi2", "pi2", "fq_pie", "docsis-pie", "red", "wred", "codel", "fq_codel", "cake", "dctcp", "dcqcn",
+    "hpcc", "arc", "fast-arc", "pi", "avq", "sfc", "threshold",
+]  # fmt: skip
+DesignedName = Literal["pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake"]
+IdentMethod = Literal["n4sid", "moesp", "cva", "sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k"]
+NetworkName = Literal["abilene", "merge", "tandem", "testbed", "three-in-a-row", "wan"]
+ScenarioName = Literal[
+    "arc-bottlenecks", "arc-capacity", "arc-flash-crowd", "arc-round-trip", "arc-staircase", "arc-staircase-bulk",
+    "hftrac-testbed", "mpcc-dumbbell", "mpcc-fat-tree", "parking-lot", "three-links",
+]  # fmt: skip
+ModelName = Literal["connet-paper"]
