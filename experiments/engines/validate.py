@@ -208,7 +208,7 @@ def table(data: pd.DataFrame, by: Sequence[str] = ("queue", "ecn", "sender")) ->
 
 
 def markdown(found: pd.DataFrame) -> str:
-    """The table of `docs/explanation/engines.md`."""
+    """The table of `docs/figures/engines.md`."""
     lines = ["| sender, queue | runs | " + " | ".join(f"{text} | " for text in QUANTITIES.values()) + "|"]
     lines.append("|---" * (2 + 2 * len(QUANTITIES)) + "|")
     for row in found.to_dict("records"):
@@ -257,7 +257,7 @@ def picture(found: pd.DataFrame) -> Figure:
 
 
 def shown(found: pd.DataFrame) -> pd.DataFrame:
-    """The table of `docs/explanation/virtual-time.md`: a row for each case and quantity, a column for each engine."""
+    """The table of `docs/figures/engines.md`: a row for each case and quantity, a column for each engine."""
     rows = []
     for (place, queue), part in found.groupby(["place", "queue"], sort=False):
         for what, title in TITLES.items():

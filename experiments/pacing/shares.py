@@ -1,6 +1,6 @@
 """A target-RTT flow's share beside one Cubic flow and beside one BBR flow: `python experiments/pacing/shares.py`.
 
-Prints the table of docs/explanation/pacing.md, from packets. A pair runs for thirty of Cubic's periods, at least 90 s;
+Prints the table of docs/figures/pacing.md, from packets. A pair runs for thirty of Cubic's periods, at least 90 s;
 its second half counts. Packets are delayed behind the bottleneck by up to a packet's time, at random, and starts
 differ, so that no flow meets a full buffer by its phase; shares are means of five seeds.
 """

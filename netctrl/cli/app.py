@@ -1,7 +1,7 @@
 """Shared part of the command lines: strict options, one line for each error, exit statuses, help, progress.
 
 `netctrl.cli` has the statuses. cyclopts splits the command line; its help and error panels are not used,
-since they load rich and take several lines (docs/explanation/decisions.md).
+since they load rich and take several lines (docs/contributing/decisions.md).
 """
 
 from __future__ import annotations

@@ -243,10 +243,10 @@ def test_jitter_keeps_the_order():
     assert state.link[1, LINK["waited_ns"]] == waited > 100 * MS
 
 
-# --- what docs/explanation/simulation.md says ---------------------------------------------------------------------
+# --- what docs/explanation/simulation.md and docs/figures/engines.md say -------------------------------------------
 
 PAGE = (ROOT / "docs" / "explanation" / "simulation.md").read_text(encoding="utf-8")
-PAGE = PAGE.partition("## Links of the packet engine")[2]
+TABLE = (ROOT / "docs" / "figures" / "engines.md").read_text(encoding="utf-8")
 
 
 def test_the_page_s_scenario_runs(tmp_path):
@@ -282,7 +282,7 @@ def test_what_a_mobile_link_does_to_a_flow(sender, name, queue, packets):
     flow = Flow(id="flow", path=("line",), rtt=0.05, count=1, sender=sender.lower(), ecn=False)
     result = simulate_packets(scenario(link, flow, duration=120.0, size=1500.0, warmup=10.0))
     throughput, delay = result["throughput", result.links[0]], late(result, packets > 15 and name[0] == "`")
-    assert f"| {sender} | {name} | {throughput / 1e6:.2f} Mbit/s, {1e3 * delay:.0f} ms |" in PAGE
+    assert f"| {sender} | {name} | {throughput / 1e6:.2f} Mbit/s, {1e3 * delay:.0f} ms |" in TABLE
 
 
 # --- files, and engines -----------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ def two_inputs():
 @pytest.mark.slow
 @pytest.mark.parametrize(("throughput", "burst"), [(48.0, (8.0, 12.5)), (59.0, (4.0, 6.5)), (70.0, (2.0, 3.0))])
 def test_a_second_input_buys_throughput_at_the_same_delay(two_inputs, throughput, burst):
-    """At 0.6 ms: the bursts that docs/explanation/access-link.md finds for the rates alone, 10, 5, 2 to 3."""
+    """At 0.6 ms: the bursts that docs/figures/connet.md finds for the rates alone, 10, 5, 2 to 3."""
     assert two_inputs.certificate.status in ("admissible", "stable")
     assert two_inputs.certificate.untracked == ()
     run = tracked(access_link(duration="600s", seed=9), two_inputs.law, [0.6, throughput], first_rate=50e6)
