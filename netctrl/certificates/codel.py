@@ -1,7 +1,7 @@
 """CoDel, FQ-CoDel and CAKE for `netctrl certify`: the cycle of one flow in a queue, in ms and Mbit/s, over a box.
 
 CoDel spaces its drops by a schedule, so that no loop has margins: the queue always swings, and the verdict is that of
-the swing itself (`netctrl.plants.queues.codel_cycle`), at points of the box. Under fair queueing each flow has a queue
+the swing itself (`netctrl.plants.codel.cycle`), at points of the box. Under fair queueing each flow has a queue
 and its share of the rate; what others leave idle it has besides, so that a flow's utilization is the link's least.
 """
 
@@ -18,8 +18,8 @@ from netctrl.certificates.record import QueueVerdict
 from netctrl.core.errors import InvalidValue, Status, did_you_mean
 from netctrl.core.units import BITS_PER_BYTE, TIMES, checked_quantity
 from netctrl.laws.aqm.codel import CodelParameters, raised
-from netctrl.plants.queues.codel_cycle import LEAST_WINDOW, CodelCycle, codel_cycle, codel_flows
-from netctrl.plants.queues.codel_tube import longest_delay
+from netctrl.plants.codel.cycle import LEAST_WINDOW, CodelCycle, codel_cycle, codel_flows
+from netctrl.plants.codel.tube import longest_delay
 
 _LOOKED, _LOOKED_TOGETHER = (3, 5, 4), (2, 3, 2)
 """Flows, round-trip times and rates at which a box is looked at: with the cycle of one flow, or many in one queue."""

@@ -21,7 +21,7 @@ from netctrl.design.queue.record import Asked
 from netctrl.design.queue.samples import sampled_disk_margin
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.model.design.queue_checks import Felt, GainsFigures
-from netctrl.plants.queues.codel_cycle import codel_cycle
+from netctrl.plants.codel.cycle import codel_cycle
 
 HERE = {"rtt_s": 0.02, "flows": 10.0, "capacity_bit_per_s": 20e6, "senders": "reno"}
 HOME = {"rtt_s": (0.01, 0.04), "flows": (5.0, 20.0), "capacity_bit_per_s": 50e6}

@@ -47,7 +47,7 @@ WRONG_USE = {
     "empty range of flows": ("arc --N 400:50", ["--N", "'400:50'", "empty", "low"]),
     "range of three": ("arc --N 50:60:70", ["--N", "'50:60:70'", "range"]),
     "picture of a strange kind": ("arc --N 50 --plot x.gif", ["--plot", "'x.gif'", ".png", ".svg"]),
-    "flows not given": ("arc", ["--N", "nothing", "as in 50"]),
+    "flows not given": ("arc", ["--N is missing", "as in --N 50"]),
     "unknown command": ("ark --N 50", ["ark", "arc"]),
 }
 

@@ -10,7 +10,7 @@ import pytest
 from netctrl.engines.engine import simulate
 from netctrl.laws.aqm.codel import CodelParameters, CodelQueue
 from netctrl.laws.disciplines import CakeQueue
-from netctrl.plants.queues.codel_cycle import codel_cycle, codel_flows
+from netctrl.plants.codel.cycle import codel_cycle, codel_flows
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow

@@ -1,4 +1,4 @@
-"""A sender's window in a CoDel queue, from one event to the next: kernel of `netctrl.plants.queues.codel_cycle`.
+"""A sender's window in a CoDel queue, from one event to the next: kernel of `netctrl.plants.codel.cycle`.
 
 Time is that at which packets come to the queue: who comes at u while D waits leaves at u + D. Then the law judges it,
 and its sender hears of it the path's delay later. A drop shortens the wait of those behind it until it is sent again.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from netctrl.laws.aqm.codel import CodelParameters
-from netctrl.plants.queues.codel_cycle import codel_cycle
-from netctrl.plants.queues.codel_tube import longest_delay
+from netctrl.plants.codel.cycle import codel_cycle
+from netctrl.plants.codel.tube import longest_delay
 
 
 def test_the_fluid_stays_below_it_at_random_points_of_random_boxes():

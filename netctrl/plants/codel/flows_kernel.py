@@ -1,6 +1,6 @@
-"""Many senders' windows in one CoDel queue, each by itself: kernel of `netctrl.plants.queues.codel_cycle.codel_flows`.
+"""Many senders' windows in one CoDel queue, each by itself: kernel of `netctrl.plants.codel.cycle.codel_flows`.
 
-Time is that of `netctrl.plants.queues.codel_kernel`. Whose packet is dropped is drawn, in proportion to what flows have
+Time is that of `netctrl.plants.codel.kernel`. Whose packet is dropped is drawn, in proportion to what flows have
 in flight; bursts of single flows are smooth in the sum of many.
 """
 

@@ -82,7 +82,7 @@ def codel_cycle(
     (0.99, 2.6)
     """
     from netctrl.laws.tcp.rows import WINDOWS, first_window
-    from netctrl.plants.queues.codel_kernel import STATES, run_codel  # Numba loads slowly
+    from netctrl.plants.codel.kernel import STATES, run_codel  # Numba loads slowly
 
     row = first_window(path_s, max(rate * (path_s + (0.1 * path_s if start_s is None else start_s)), 2.0))
     row[1] = row[0]  # no slow start
@@ -120,8 +120,8 @@ def codel_flows(
         N
     """
     from netctrl.laws.tcp.rows import WINDOWS, first_window
-    from netctrl.plants.queues.codel_flows_kernel import run_flows
-    from netctrl.plants.queues.codel_kernel import STATES
+    from netctrl.plants.codel.flows_kernel import run_flows
+    from netctrl.plants.codel.kernel import STATES
 
     trip = path_s + codel.target
     window = rate * trip / flows

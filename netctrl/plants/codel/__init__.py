@@ -1,0 +1,1 @@
+"""CoDel and its cycles."""
