@@ -48,7 +48,8 @@ def names_of(kind: type) -> set[str]:
 def returned() -> set[str]:
     """Paths of netctrl's classes that its public functions say they return."""
     found = set()
-    for function in filter(inspect.isfunction, (getattr(netctrl, name) for name in netctrl._PUBLIC | netctrl._INNER)):
+    named = (imported(f"{module}.{name}") for name, module in (netctrl._PUBLIC | netctrl._INNER).items())
+    for function in filter(inspect.isfunction, named):
         overloads = typing.get_overloads(function) or [function]
         for text in (str(each.__annotations__.get("return", "")) for each in overloads):
             kinds = (getattr(inspect.getmodule(function), name, None) for name in re.findall(r"\w+", text))
