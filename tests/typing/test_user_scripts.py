@@ -38,7 +38,10 @@ def errors(checker: str, scripts: dict[str, str], folder: Path) -> set[tuple[str
     """Script and line of each error, as users in a folder of their own have them; libraries without types are none."""
     for name, code in scripts.items():
         (folder / f"{name}_script.py").write_text(code, encoding="utf-8")
-    command = [sys.executable, "-m", *CHECKERS[checker], *(f"{name}_script.py" for name in scripts)]
+    # pyright leaves out what is below a folder such as .nox, unless a project says otherwise.
+    (folder / "pyrightconfig.json").write_text('{"include": ["."], "exclude": []}', encoding="utf-8")
+    files = [f"{name}_script.py" for name in scripts] if checker == "mypy" else []
+    command = [sys.executable, "-m", *CHECKERS[checker], *files]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
     assert ran.returncode in (0, 1), ran.stdout + ran.stderr
     found = re.findall(r"(\w+)_script\.py:(\d+)(?::\d+)?(?: -|:) error: ", ran.stdout)
