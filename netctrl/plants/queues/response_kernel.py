@@ -116,8 +116,9 @@ def placed(response: QueueResponse, x: np.ndarray, flows: np.ndarray, rtt: np.nd
         elif isinstance(mode, CubicMode):
             found[:, _MODE:] = np.stack([mode.losses, mode.share, *mode.residues], axis=1)
     factor = 1.0 / x
-    if isinstance(law, Averaged):
+    if isinstance(law, Averaged):  # nothing is left of aliases, yet a packet that is dropped is read late
         of, leads = np.array([-1]), np.zeros((len(x), 1, 4))
+        leads[:, -1, 0] = delays[-1] if response.drops else 0.0
         factor, numbers = factor * point.rise, (response.epoch, 0.0, 0.0, law.corner)
     else:
         of, leads = _leads(response, point, delays, len(x))

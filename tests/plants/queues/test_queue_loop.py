@@ -61,6 +61,7 @@ LOOPS = {
         (WindowClass(LINUX_RENO_NOECN, 0.5), WindowClass(LINUX_CRENO_NOECN, 0.5)),
         Averaged(3.0, 8.0, 0.004),
         RATE,
+        age_s=0.0004,
         continuous_s=0.01,
     ),
     "reno": QueueLoop((WindowClass(RENO),), PI, RATE),
@@ -241,6 +242,24 @@ def test_the_response_at_a_point_is_the_same_whatever_was_asked_before(name: str
     together = loop.placed(flows, rtt).at(angles, rows, extra)
     alone = [loop.at(t, flows[r], rtt[r], e) for t, r, e in zip(angles, rows, extra, strict=True)]
     np.testing.assert_allclose(together, alone, rtol=1e-7)  # alone some take fewer aliases
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_compiled_response_is_the_sum_of_its_terms(name: str) -> None:
+    """Phases, shares and lags are laid out in arrays for it; here they are taken from the formulas as they stand."""
+    loop, theta, extra = LOOPS[name], 0.4, 0.003
+    x, flows, rtt = float(loop.output(20.0, 0.08)), 20.0, 0.08
+    point = loop.point(x, flows, rtt)
+    sampled = isinstance(loop.law, SampledPi)
+    s = 1j * (theta + 2.0 * np.pi * (np.arange(-100_000, 100_001) if sampled else np.zeros(1))) / loop.epoch
+    echoes = [[np.exp(-s * lag) for lag in lags] for lags in point.lags(loop.classes)]
+    term = loop.term(s, point, echoes, [np.exp(-s * delay) for delay in loop.delays(point, extra)])
+    expected = term.sum() / x
+    if sampled:
+        law = loop.law
+        counted = law.integral + law.proportional * (1.0 - np.exp(-1j * theta))
+        expected *= counted / loop.epoch * law.steeper(x)
+    np.testing.assert_allclose(loop.at(theta, flows, rtt, extra), expected, rtol=1e-4 if sampled else 1e-10)
 
 
 def test_points_to_start_from_are_plain_numbers() -> None:
