@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.core.files import opened, read_bounded, sha256
-from netctrl.engines.sweep import read_frame
 from netctrl.linux.export.agent import read_agent_config
 from netctrl.linux.export.agents import read_interface_map
 from netctrl.linux.export.records import read_queue_plan
@@ -144,7 +143,6 @@ ALL = {
     **{name: (read, ".toml") for name, read in TOML.items()},
     **{name: (read, ".csv") for name, read in TABLES.items()},
     "capture": (TABLES["trace"], ".pcap"),
-    "table of a sweep": (read_frame, ".csv"),
     "result": (read_result, ".npz"),
     "hash": (sha256, ".csv"),
 }

@@ -34,7 +34,7 @@ def core() -> dict[str, str]:
 
 def heavy() -> set[str]:
     """Modules of the dependencies that the core leaves out, and of the extras that netctrl imports."""
-    extras = [each for name in ("dask", "mpc") for each in PROJECT["optional-dependencies"][name]]
+    extras = [each for name in ("dask", "mpc", "parquet") for each in PROJECT["optional-dependencies"][name]]
     names = bounds([*PROJECT["dependencies"], *extras]).keys() - core().keys()
     return {IMPORTED_AS.get(name, name) for name in names}
 
@@ -45,6 +45,14 @@ def test_the_core_has_bounds_of_the_project() -> None:
 
 def test_the_core_leaves_out_what_is_heavy() -> None:
     assert {"pandas", "pyarrow", "control", "cvxpy", "osqp", "sippy_unipi", "networkx", "casadi"} <= heavy()
+
+
+def test_the_page_names_the_extras_for_users() -> None:
+    page = (ROOT / "docs" / "how-to" / "install.md").read_text(encoding="utf-8")
+    ours = {"test", "lint", "typing", "docs", "package", "dev"}
+    assert set(re.findall(r"^\| `([\w-]+)` \|", page, re.MULTILINE)) == PROJECT["optional-dependencies"].keys() - ours
+    (asked,) = re.findall(r"'\.\[([\w,]+)\]'", page)
+    assert set(asked.split(",")) <= PROJECT["optional-dependencies"].keys()
 
 
 def imports(code: str) -> Iterator[tuple[str, int, bool, bool]]:

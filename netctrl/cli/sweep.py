@@ -1,4 +1,4 @@
-"""`netctrl sweep SPEC`: runs grids of scenarios many times in any engine; gives a table and a Parquet file."""
+"""`netctrl sweep SPEC`: runs grids of scenarios many times in any engine; gives a table, also as a file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def sweep(
     dask: Annotated[
         str | None, option("ADDRESS", "Dask scheduler on whose workers to run, as in tcp://127.0.0.1:8786")
     ] = None,
-    output: Annotated[str | None, option("FILE", "save all runs as Parquet (.parquet)", "--output", "-o")] = None,
+    output: Annotated[str | None, option("FILE", "save all runs (.csv, .parquet)", "--output", "-o")] = None,
     resume: Annotated[bool, option("", "continue the interrupted sweep in -o")] = False,
     tune: Annotated[
         str | None, option("WHAT", "instead find mu or the static factor of each cell with the least loss or backlog")
@@ -51,9 +51,9 @@ def sweep(
     Examples
     --------
     netctrl sweep hftrac-testbed
-    netctrl sweep hftrac-testbed -o tradeoff.parquet --resume
+    netctrl sweep hftrac-testbed -o tradeoff.csv --resume
     """
-    check_files({"output": output, "report": page}, endings=ENDINGS | {"output": (".parquet",)})
+    check_files({"output": output, "report": page}, endings=ENDINGS | {"output": (".csv", ".parquet")})
     if resume and output is None:
         raise InvalidValue("resume", "no -o", "the interrupted sweep's file in -o")
     if max_loss is not None and tune != "backlog":
@@ -80,7 +80,7 @@ def sweep(
         with workers(dask), _of_file(spec):
             return _tune(requested, tune, max_loss, n_jobs, json=json)
 
-    from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
+    from netctrl.engines.sweep import summarized, sweep, sweep_to_file
     from netctrl.engines.sweep_table import sweep_table
 
     with workers(dask), _of_file(spec), progress_bar("sweeping") as progress:
@@ -88,8 +88,7 @@ def sweep(
         if output is None:
             frame = sweep(requested, scenario_law, **options)
         else:
-            sweep_to_file(requested, scenario_law, output, **options, resume=resume)
-            frame = read_frame(output)
+            frame = sweep_to_file(requested, scenario_law, output, **options, resume=resume)
     summary = summarized(frame)
     if page is not None:
         from netctrl.plotting.pages.sweeps import sweep_page

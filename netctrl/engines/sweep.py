@@ -23,7 +23,7 @@ from netctrl.core.errors import (
     from_workers,
     optional_import,
 )
-from netctrl.core.files import check_writable, opened, write_atomically
+from netctrl.core.files import check_writable, checked_path, write_atomically
 from netctrl.core.register import ENGINES
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, has_runs, with_seed
@@ -31,6 +31,7 @@ from netctrl.engines.engine import Job, engine_for
 from netctrl.engines.sweep_table import routed_figures
 from netctrl.model.datasets import network_path, scenario_path, sweep_path
 from netctrl.model.io.json_file import read_json
+from netctrl.model.io.table import TABLES
 from netctrl.scenario.figures import estimate
 from netctrl.scenario.network.sweep import FIGURES, Cell, SweepSpec, read_sweep
 from netctrl.sim.network.run import LANES
@@ -38,7 +39,6 @@ from netctrl.sim.network.tune import LawOf, Tuned, check_objective, tunable, tun
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
     from netctrl.core.names import EngineName, Registered
 
@@ -100,7 +100,7 @@ def sweep(
         done[number] = rows
         if progress is not None:
             progress(len(done) / len(tasks))
-    return _table(spec, tasks, [done[task.number] for task in tasks]).to_pandas()
+    return _table(tasks, [done[task.number] for task in tasks])
 
 
 def sweep_to_file(
@@ -112,13 +112,14 @@ def sweep_to_file(
     resume: bool = False,
     n_jobs: int = 1,
     progress: Progress | None = None,
-) -> None:
-    """Run a sweep into a Parquet file. Finished blocks are kept in the folder `path`.parts until the file is complete.
+) -> pd.DataFrame:
+    """Run a sweep, as `sweep`, into a file. Finished blocks are kept in the folder `path`.parts until it is complete.
 
     Parameters
     ----------
     path : path
-        The file has the same bytes whatever the interruptions and the number of workers.
+        A `.parquet` file, for which pyarrow is needed and whose metadata hold the sweep, or a `.csv` file. It has the
+        same bytes whatever the interruptions and the number of workers.
     resume : bool
         Continue an interrupted sweep into this file.
 
@@ -131,6 +132,7 @@ def sweep_to_file(
     """
     spec = _checked(spec, law, engine, progress)
     check_writable(path)
+    parquet = _is_parquet(path)
     tasks = list(_tasks(spec))
     parts = Path(f"{os.fspath(path)}.parts")
     done = _open_parts(parts, spec, path, resume=resume, tasks=len(tasks))
@@ -143,11 +145,13 @@ def sweep_to_file(
         if progress is not None:
             progress(finished / len(tasks))
     blocks = [_read_part(parts / f"{task.number}.json", task) for task in tasks]
-    write_atomically(path, _parquet(_table(spec, tasks, blocks)))
+    table = _table(tasks, blocks)
+    write_atomically(path, _parquet(table, spec) if parquet else table.to_csv(index=False).encode())
     for part in parts.iterdir():  # the record last, so that an interruption here can be resumed too
         if part.name != _SPEC:
             part.unlink()
     shutil.rmtree(parts)
+    return table
 
 
 def _checked(spec: Any, law: LawOf, engine: str | None, progress: Progress | None) -> SweepSpec:
@@ -160,7 +164,6 @@ def _checked(spec: Any, law: LawOf, engine: str | None, progress: Progress | Non
         checked_function("progress", progress)
     with optional_import():
         import_module("pandas")
-        import_module("pyarrow")
     return spec if engine is None else msgspec.structs.replace(spec, engine=engine)
 
 
@@ -231,9 +234,20 @@ def _naming(cell: Cell) -> Generator[None]:
         raise NoAdmissibleDesign(f"{cell.title}: {error}", error.design) from None
 
 
-def _table(spec: SweepSpec, tasks: list[_Task], blocks: list[_Rows]) -> pa.Table:
-    with optional_import():
-        import pyarrow as pa
+def _is_parquet(path: Any) -> bool:
+    """Whether a sweep's file is Parquet; MissingLibrary before the work if none can be written."""
+    suffix = Path(checked_path(path)).suffix.lower()
+    if suffix not in TABLES:
+        raise InvalidValue("path", os.fspath(path), f"a file that ends with {' or '.join(TABLES)}")
+    if suffix == ".parquet":
+        with optional_import():
+            import_module("pyarrow")
+    return suffix == ".parquet"
+
+
+def _table(tasks: list[_Task], blocks: list[_Rows]) -> pd.DataFrame:
+    """One row per cell and run."""
+    import pandas as pd
 
     cells = [task.cell for task in tasks for _ in range(task.runs)]
     places = dict.fromkeys(place for task in tasks for place in task.cell.values)
@@ -244,8 +258,8 @@ def _table(spec: SweepSpec, tasks: list[_Task], blocks: list[_Rows]) -> pa.Table
     nothing = {task.number: [None] * task.runs for task in tasks}
     for name in dict.fromkeys(name for rows in blocks for name in rows.figures):
         found = (rows.figures.get(name, nothing[task.number]) for task, rows in zip(tasks, blocks, strict=True))
-        columns[name] = pa.array([value for values in found for value in values], type=pa.float64())
-    return pa.table(columns).replace_schema_metadata(_metadata(spec))
+        columns[name] = np.array([value for values in found for value in values], dtype=float)
+    return pd.DataFrame(columns)
 
 
 def _column(values: list[Any]) -> list[float | None] | list[str | None]:
@@ -255,25 +269,14 @@ def _column(values: list[Any]) -> list[float | None] | list[str | None]:
     return [value if isinstance(value, str | None) else msgspec.json.encode(value).decode() for value in values]
 
 
-def _metadata(spec: SweepSpec) -> dict[str, bytes]:
-    """Provenance of the table, independent of when, where and in how many sessions it was made."""
+def _parquet(table: pd.DataFrame, spec: SweepSpec) -> bytes:
+    """The file, with provenance in its metadata that is independent of when, where and in how many sessions it was
+    made."""
     import netctrl
 
-    return {
-        "netctrl": netctrl.__version__.encode(),
-        "sweep": msgspec.json.encode(spec.portable()),
-        "digest": spec.digest().encode(),
-    }
-
-
-def _parquet(table: pa.Table) -> bytes:
-    with optional_import():
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-    sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
-    return sink.getvalue().to_pybytes()
+    written = table.copy(deep=False)
+    written.attrs = {"netctrl": netctrl.__version__, "sweep": spec.portable(), "digest": spec.digest()}
+    return written.to_parquet(compression="zstd", index=False)
 
 
 def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks: int) -> set[int]:
@@ -311,22 +314,6 @@ def _read_part(path: Path, task: _Task) -> _Rows:
     if (rows.cell, rows.first) != (task.cell.number, task.first) or not fits:
         raise FileError(path, "belongs to another sweep: delete it and resume")
     return rows
-
-
-def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """The table that `sweep_to_file` wrote; FileError for any other file."""
-    with optional_import():
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-    try:
-        with opened(path) as file:
-            table = pq.ParquetFile(file).read()
-    except pa.ArrowException as error:
-        raise FileError(path, f"not a valid Parquet file: {str(error).splitlines()[0]}") from None
-    if not {"cell", "grid", "run", "sample"} <= set(table.column_names):
-        raise FileError(path, "not the table of a sweep")
-    return table.to_pandas()
 
 
 def summarized(frame: pd.DataFrame) -> pd.DataFrame:

@@ -20,7 +20,7 @@ from netctrl.cli.design import main as design_main
 from netctrl.cli.simulate import main as simulate_main
 from netctrl.cli.sweep import main
 from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.engines.sweep import read_frame, summarized, sweep
+from netctrl.engines.sweep import summarized, sweep
 from netctrl.model.datasets import network_path, scenario_path
 from netctrl.scenario.figures import quantity_text
 from netctrl.scenario.network.sweep import read_sweep
@@ -110,7 +110,7 @@ def test_output_holds_all_runs(run, tmp_path) -> None:
     printed = good(run("s.toml --n-jobs 1 -o x.parquet"))
     assert printed == good(run("s.toml --n-jobs 1"))
     assert files(tmp_path) == ["s.toml", "x.parquet"]
-    pd.testing.assert_frame_equal(read_frame("x.parquet"), requested(), check_exact=True)
+    pd.testing.assert_frame_equal(pd.read_parquet("x.parquet"), requested(), check_exact=True)
     content = Path("x.parquet").read_bytes()
     assert good(run("s.toml --n-jobs 1 -o y.PARQUET --resume")) == printed
     assert Path("y.PARQUET").read_bytes() == content
@@ -160,7 +160,7 @@ def test_tune_says_where_nothing_loses_as_little(run, tmp_path) -> None:
 JOBS = "a number of processes of at least 1, or -1: one for each core"
 WRONG_USE = {
     "an unknown sweep": ("nope", "SPEC: got 'nope', takes a TOML file, or one of hftrac-testbed"),
-    "another kind of output": ("s.toml -o x.csv", "-o: got 'x.csv', takes a file name that ends in .parquet"),
+    "another kind of output": ("s.toml -o x.json", "-o: got 'x.json', takes a file name that ends in .csv or .parquet"),
     "output into no folder": (
         "s.toml -o missing/x.parquet",
         "-o: got 'missing/x.parquet', takes a file that can be written (here: there is no folder",

@@ -18,7 +18,6 @@ import joblib
 import msgspec
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from distributed import Client, LocalCluster
@@ -29,9 +28,9 @@ from scipy import stats
 
 import netctrl
 from netctrl.cli.sweep import main
-from netctrl.core.errors import FileError, InvalidValue, NetctrlError, NoAdmissibleDesign
+from netctrl.core.errors import FileError, InvalidValue, MissingLibrary, NetctrlError, NoAdmissibleDesign
 from netctrl.design.hftrac.scenario_law import scenario_law
-from netctrl.engines.sweep import read_frame, summarized, sweep, sweep_to_file
+from netctrl.engines.sweep import summarized, sweep, sweep_to_file
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.model.datasets import network_path
 from netctrl.model.network import Network, read_network
@@ -539,12 +538,23 @@ def test_the_file_holds_the_rows_on_any_number_of_workers(tmp_path: Path) -> Non
     frame = sweep(requested, scenario_law, n_jobs=2)
     pd.testing.assert_frame_equal(frame, sweep(requested, scenario_law, n_jobs=1), check_exact=True)
     shares: list[float] = []
-    sweep_to_file(requested, scenario_law, tmp_path / "1.parquet", progress=shares.append)
+    written = sweep_to_file(requested, scenario_law, tmp_path / "1.parquet", progress=shares.append)
     sweep_to_file(requested, scenario_law, tmp_path / "2.parquet", n_jobs=2)
+    sweep_to_file(requested, scenario_law, tmp_path / "3.csv", n_jobs=2)
     assert (tmp_path / "1.parquet").read_bytes() == (tmp_path / "2.parquet").read_bytes()
-    pd.testing.assert_frame_equal(read_frame(tmp_path / "1.parquet"), frame, check_exact=True)
+    for each in (written, pd.read_parquet(tmp_path / "1.parquet")):
+        pd.testing.assert_frame_equal(each, frame, check_exact=True)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "3.csv"), frame, rtol=1e-15)
     assert shares == pytest.approx(np.arange(1, 11) / 10)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.parquet", "2.parquet"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["1.parquet", "2.parquet", "3.csv"]
+
+
+def test_a_table_without_its_library_is_refused_before_the_work(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingLibrary, match="pip install pyarrow"):
+        sweep_to_file(seeds(1), no_law, tmp_path / "x.parquet")
+    sweep_to_file(seeds(1), scenario_law, tmp_path / "x.csv")
+    assert refusal(lambda: sweep_to_file(seeds(1), no_law, tmp_path / "x.json")).endswith("ends with .csv or .parquet")
 
 
 def test_a_cluster_gives_the_same(tmp_path: Path) -> None:
@@ -567,15 +577,16 @@ def test_the_file_says_where_it_is_from_but_not_when_or_where(tmp_path: Path) ->
         sweep_to_file(requested, scenario_law, tmp_path / name / "x.parquet")
         content.append((tmp_path / name / "x.parquet").read_bytes())
     assert content[0] == content[1]
-    metadata = pq.read_schema(tmp_path / "a" / "x.parquet").metadata
-    assert sorted(metadata) == [b"digest", b"netctrl", b"sweep"]
-    assert metadata[b"netctrl"].decode() == netctrl.__version__
-    assert metadata[b"digest"].decode() == requested.digest()
+    file = tmp_path / "a" / "x.parquet"
+    metadata = pq.read_schema(file).metadata
+    about = pd.read_parquet(file).attrs
+    assert sorted(about) == ["digest", "netctrl", "sweep"]
+    assert (about["netctrl"], about["digest"]) == (netctrl.__version__, requested.digest())
     named = f"t.csv (SHA-256 {hashlib.sha256(trace.read_bytes()).hexdigest()})"
-    saved = json.loads(metadata[b"sweep"])
+    saved = about["sweep"]
     assert (saved["name"], saved["runs"], saved["over"]) == ("test", 1, {f"{SPREAD}.file": [named], "seed": [1]})
     assert saved["scenario"]["network"]["spread"]["file"] == named
-    table = pq.ParquetFile(tmp_path / "a" / "x.parquet").read()
+    table = pq.ParquetFile(file).read()
     assert table.column(f"{SPREAD}.file").to_pylist() == ["t.csv"]
     assert str(tmp_path).encode() not in b"".join([*metadata.values(), *(str(table).encode(),)])
 
@@ -796,19 +807,6 @@ def test_a_bad_cell_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_files_are_no_tables_of_sweeps(tmp_path: Path) -> None:
-    other = tmp_path / "other.parquet"
-    pq.write_table(pa.table({"cell": [1], "run": [0]}), other)
-    assert refusal(lambda: read_frame(other)) == f"{other}: not the table of a sweep"
-    (tmp_path / "text.parquet").write_text("cell,grid,run\n")
-    assert refusal(lambda: read_frame(tmp_path / "text.parquet")).startswith(
-        f"{tmp_path / 'text.parquet'}: not a valid Parquet"
-    )
-    missing = tmp_path / "missing.parquet"
-    assert refusal(lambda: read_frame(missing)) == f"{missing}: can't be read: No such file or directory"
-    assert refusal(lambda: read_frame(tmp_path)) == f"{tmp_path}: can't be read: Is a directory"
-
-
 # --- other kinds of scenario, other engines ---------------------------------------------------------------------------
 
 FLOWS = """schema = "netctrl.scenario/3"
@@ -858,7 +856,7 @@ def test_a_sweep_of_flows_is_its_cells_by_hand(of_flows: SweepSpec, tmp_path: Pa
     half = stats.t.ppf(0.975, 1) * stats.sem(values)
     assert table["throughput of tcp_half_width"][0] == pytest.approx(half, rel=1e-12)
     sweep_to_file(of_flows, scenario_law, tmp_path / "x.parquet")
-    pd.testing.assert_frame_equal(read_frame(tmp_path / "x.parquet"), frame, check_exact=True)
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "x.parquet"), frame, check_exact=True)
 
 
 def test_engines_that_lack_something_are_refused_before_anything_runs(tmp_path: Path, of_flows: SweepSpec) -> None:

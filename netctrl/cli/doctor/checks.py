@@ -29,7 +29,7 @@ _CORE = ("numpy", "scipy", "numba", "msgspec", "cyclopts")
 _OTHERS = {
     "matplotlib": ("figures, --plot", "matplotlib"),
     "pandas": ("tables, sweeps", "pandas"),
-    "pyarrow": ("Parquet files", "pyarrow"),
+    "pyarrow": ("Parquet files", "'netctrl[parquet]'"),
     "networkx": ("networkx graphs, figures of networks", "networkx"),
     "joblib": ("several processes, --n-jobs", "joblib"),
     "threadpoolctl": ("the synthesis of HFTraC", "threadpoolctl"),
@@ -42,7 +42,7 @@ _OTHERS = {
     "casadi": ("the solver qpoases", "'netctrl[mpc]'"),
     "distributed": ("runs on a Dask cluster, --dask", "'netctrl[dask]'"),
     "jupyter-core": ("notebooks", "'netctrl[notebooks]'"),
-    "ipywidgets": ("explore() of queues in Jupyter", "ipywidgets"),
+    "ipywidgets": ("explore() of queues in Jupyter", "'netctrl[notebooks]'"),
 }
 _MIN_PYTHON = (3, 11)
 _QDISCS = {
