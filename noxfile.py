@@ -1,6 +1,6 @@
 """Everything a developer or CI runs. `nox -l` lists it; without `-s`, tests, lint and typing run.
 
-Versions come from constraints.txt, but for `lowest`, which takes the lower bounds of pyproject.toml.
+Versions come from constraints.txt, but for `lowest`, which takes the lower bounds of pyproject.toml, and `newest`.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ PARALLEL = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 """A process for each core, each file in one of them: its fixtures are made once. conftest.py says which come first."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """For each of these processes: more threads would wait for one another, on small matrices for longer than they work."""
+LENIENT = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
+"""Libraries may use what others beside them call deprecated; that says nothing about netctrl."""
 BIN = "Scripts" if os.name == "nt" else "bin"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser().resolve() / "netctrl"
 """Where netctrl keeps what took long to make; nox's sessions of all checkouts share it."""
@@ -210,16 +212,26 @@ def mutants(session: nox.Session) -> None:
 @nox.session(python="3.11", reuse_venv=False)
 def lowest(session: nox.Session) -> None:
     """The tests on the lower bounds of pyproject.toml, with the oldest Python."""
+    requirements = on_other_versions(session, "--resolution", "lowest-direct")
+    check_lower_bounds(session, requirements)
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, *LENIENT, "-m", "", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(reuse_venv=False)
+def newest(session: nox.Session) -> None:
+    """The tests on the newest libraries, candidates for a release among them: what will break, a month before it does."""
+    on_other_versions(session, "--upgrade", "--prerelease", "allow")
+    session.run("uv", "pip", "list")
+    session.run("pytest", "--import-mode=importlib", *PARALLEL, *LENIENT, *session.posargs, env=ONE_THREAD)
+
+
+def on_other_versions(session: nox.Session, *options: str) -> list[str]:
+    """Install the wheel and the tests' libraries as uv's options say; the requirements."""
     session.install("uv", "hatchling")
-    wheel = build_wheel(session)
     # What the wheel asks for is named again: uv takes only what is named for direct.
     requirements = [*PROJECT["dependencies"], *EXTRAS["test"]]
-    install = ("uv", "pip", "install", "--resolution", "lowest-direct")
-    session.run(*install, str(wheel), *requirements)
-    check_lower_bounds(session, requirements)
-    # Old libraries may use what newer ones beside them call deprecated; that says nothing about netctrl.
-    lenient = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
-    session.run("pytest", "--import-mode=importlib", *PARALLEL, *lenient, "-m", "", *session.posargs, env=ONE_THREAD)
+    session.run("uv", "pip", "install", *options, str(build_wheel(session)), *requirements)
+    return requirements
 
 
 def check_lower_bounds(session: nox.Session, requirements: list[str]) -> None:
