@@ -40,7 +40,7 @@ _AROUND = 5.0
 _SIDE, _MARGINS, _APART = 61, 16, 0.4
 """Points of the map along each axis, those of its margins, and distance of those whose figures are computed, in
 logarithms."""
-_LONGEST_S, _PACKETS, _SAMPLES = 20.0, 2.5e4, 400
+_LONGEST_S, _PACKETS, _SAMPLES = 20.0, 1e5, 400
 """Of the run of packets."""
 
 
@@ -163,6 +163,7 @@ class View:
         self._run.set(xlim=(0.0, float(time[-1]) if len(time) else 1.0), ylim=(0.0, 2.0 * most))
         finish(self._run, "time [s]", "queueing delay [ms]", "packets from the flows' begin on", size=8, legend=8)
         self._pixels.draw()
+        self._figure.set_layout_engine("none")  # found once: it takes as long as all the rest
         self._still = self._pixels.copy_from_bbox(self._figure.bbox)
 
 
