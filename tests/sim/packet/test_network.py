@@ -127,7 +127,7 @@ def test_tcp_under_a_law_is_near_that_of_ns3(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [Fifo(), StaticPacing(factor=1.05), COORDINATED])
 def test_small_packets_are_a_fluid(policy):
-    """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/explanation/hftrac.md."""
+    """With delays as in the model. Where packets of 1500 bytes differ from it is in docs/figures/hftrac.md."""
     scenario = on_testbed(policy, duration=60.0)
     fluid = simulate_network(scenario, netctrl.scenario_law(scenario), runs=2)
     small = ran(scenario.replace(packet_size=150.0), sampled_delays=True)
