@@ -22,13 +22,13 @@ from netctrl.model.loop import DelayLoop
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting.style import ACCENT, INK, SECOND, canvas, decades, finish
 
-# In the order of StabilityMap.classes; they also differ in lightness.
+# In the order of StabilityMap.classes; red and blue, which all eyes tell apart.
 _CLASSES = (
     ("no equilibrium: p0 > 1", "#8c8c8c"),
     ("unstable", "#c0504d"),
     ("stable, GM < 6 dB or PM < 30°", "#f6b26b"),
-    ("margins kept: needs a simulation", "#d9ead3"),
-    ("admissible", "#6aa84f"),
+    ("margins kept: needs a simulation", "#cfe2f3"),
+    ("admissible", "#6fa8dc"),
 )
 CLASS_NAMES = tuple(name for name, _ in _CLASSES)
 """Descriptions of `StabilityMap.classes`."""
