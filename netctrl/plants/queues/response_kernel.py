@@ -6,6 +6,8 @@ them over cells. With s_m = i (theta + 2 pi m)/d a phase e^(−s_m delay) is the
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from math import pi
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -47,6 +49,8 @@ its mode."""
 _PHASES = 5
 """From _CLOCK on."""
 _WIDTH = _MODE + 11
+_SHARED, _MOST_THREADS = 4_000, 8
+"""Angles from which on threads share them, some 3 ms of one, and threads at most."""
 
 
 class _Clocking(NamedTuple):
@@ -79,7 +83,13 @@ class Placed(NamedTuple):
 
     def at(self, theta: np.ndarray, row: np.ndarray, extra: np.ndarray | float = 0.0) -> np.ndarray:
         """L(e^(i theta)) at angles [rad], numbers of equilibria, and extra delays [s], (n,)."""
-        return _aliased(theta, row, np.zeros(theta.shape) + extra, *self)
+        late = np.zeros(theta.shape) + extra
+        if len(theta) < _SHARED:
+            return _aliased(theta, row, late, *self)
+        ends = np.linspace(0, len(theta), 1 + min(_MOST_THREADS, os.cpu_count() or 1)).astype(int)
+        with ThreadPoolExecutor(len(ends) - 1) as threads:
+            parts = threads.map(lambda a, b: _aliased(theta[a:b], row[a:b], late[a:b], *self), ends[:-1], ends[1:])
+            return np.concatenate(list(parts))
 
 
 def placed(response: QueueResponse, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, most: tuple[int, int]) -> Placed:
@@ -298,7 +308,7 @@ def _sums(
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", nogil=True)
 def _aliased(
     theta: np.ndarray,
     row: np.ndarray,
