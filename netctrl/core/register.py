@@ -333,16 +333,16 @@ VERB_HELPS = {
 VERBS = Registry("verb", "netctrl.verbs", {name: f"netctrl.cli.{name}:main" for name in VERB_HELPS})
 """Verb -> `main(argv)`, which returns an exit status; the docstring of an outside verb's module is its help."""
 
+DESIGNED_QUEUES = ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "ecn")
+"""Design commands of queues that people run; the others are of research laws."""
+
 DESIGN_COMMANDS = Registry(
     "method",
     "netctrl.design_commands",
     {
         **{name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet")},
         **{name: f"netctrl.cli.design.senders:{name}" for name in ("mpcc", "pacing")},
-        **{
-            name: f"netctrl.cli.design.queues:{name.replace('-', '_')}"
-            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "ecn")
-        },
+        **{name: f"netctrl.cli.design.queues:{name.replace('-', '_')}" for name in DESIGNED_QUEUES},
     },
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""

@@ -168,10 +168,24 @@ def test_list_names_what_is_registered_and_bundled(capsys):
 
     assert main(["list", "--json"]) == 0
     found = {kind: [each["name"] for each in all_] for kind, all_ in json.loads(capsys.readouterr().out).items()}
+    assert set(found["queues"]) == {*register.CERTIFIED, *register.DESIGNED_QUEUES}
     assert found["designs"] == list(register.DESIGN_COMMANDS)
     assert found["engines"] == list(register.ENGINES)
     assert found["scenarios"] == list(datasets.scenarios())
     assert set(found["laws"]) >= {*register.QUEUE_LAWS, *register.TCP_SENDERS, *register.WINDOW_LAWS}
+
+
+def test_list_begins_with_the_queues_that_people_run_and_names_the_command_of_each_group(capsys):
+    assert main(["list"]) == 0
+    groups = dict(each.split("\n", 1) for each in capsys.readouterr().out.split("\n\n"))
+    names = {title.partition(":")[0]: re.findall(r"^  ([\w-]+)  ", text, re.M) for title, text in groups.items()}
+    assert next(iter(names)) == "queues that people run"
+    assert {"pie", "fq_pie", "dctcp", "ecn"} <= set(names["queues that people run"])
+    assert names["research designs"] == ["arc", "hftrac", "connet", "mpcc", "pacing"]
+    assert all(": netctrl " in title or "netctrl evaluate NAME" in title for title in groups)
+    assert main(["list", "queues", "--json"]) == 0
+    verbs = {each["name"]: each["verbs"] for each in json.loads(capsys.readouterr().out)["queues"]}
+    assert (verbs["pie"], verbs["fq_pie"], verbs["ecn"]) == (["certify", "design"], ["certify"], ["design"])
 
 
 def test_list_says_which_engines_have_a_law(capsys):
