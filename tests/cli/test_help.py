@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from cyclopts import App
+from cyclopts import App, Token
 
 import netctrl
 import netctrl.scenario.network.sweep as sweeps
 from netctrl.__main__ import EXAMPLES, main
 from netctrl.cli import STATUSES
-from netctrl.cli.help import MOST_OPTIONS, commands_of, examples_of
+from netctrl.cli.help import MOST_OPTIONS, commands_of, examples_of, missing
 from netctrl.core.register import VERB_HELPS
 
 # Start of an example -> why it is read only.
@@ -144,6 +144,25 @@ def test_an_unknown_word_is_answered_with_the_nearest(line, meant, capsys):
     assert out == ""
     assert f"did you mean {meant}?" in err
     assert err.count("\n") == 1
+
+
+def test_a_missing_option_is_named_with_what_it_is_and_an_example_that_its_command_takes(capsys):
+    found = 0
+    for words in commands():
+        app = importlib.import_module(f"netctrl.cli.{words[0]}").app
+        command = app[words[1]] if words[1:] else app
+        for argument in command.assemble_argument_collection() if command.default_command else ():
+            name, text = argument.names[0], (argument.parameter.help or "").partition(": ")[2]
+            if argument.required and text and name.startswith("-"):
+                said = re.fullmatch(rf"{name} is missing: [\w' -]{{5,70}}, as in {name} (\S+)", missing(name, text))
+                assert said, (words, missing(name, text))
+                convert = argument.parameter.converter
+                assert not callable(convert) or convert(None, [Token(value=said[1])]) is not None
+                found += 1
+    assert found > 30
+    assert main(["certify", "pie", "--N", "5"]) == 2
+    said = "error: --rtt is missing: the round-trip time without queueing, as in --rtt 100ms\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_word_that_is_near_to_none_gets_no_guess(capsys):

@@ -25,7 +25,7 @@ OPTIONS = {
     "K": "--K",
     "F": "--F",
 }
-_RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, or a range low:high"
+_RTT_TAKES = "the round-trip time without queueing, with its unit, as in 100ms, or a range low:high"
 _FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
 _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
 _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
@@ -52,7 +52,7 @@ _SENDER = kind("NAMES", lambda text: tuple(part.strip() for part in text.split("
 _STRETCH = kind("FACTORS", lambda text: tuple(map(parse_count, text.split(","))), _STRETCH_TAKES)
 _RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, _RTT_TAKES)(_RTT_TAKES)]
 _FLOWS = ranged("FLOWS", parse_count, _FLOWS_TAKES)(_FLOWS_TAKES, "--N")
-_CAPACITY = ranged("RATE", parse_rate, _CAPACITY_TAKES)(f"of the link: {_CAPACITY_TAKES}")
+_CAPACITY = ranged("RATE", parse_rate, _CAPACITY_TAKES)(f"rate of the link: {_CAPACITY_TAKES}")
 _PACKET = Annotated[float | None, SIZE(SIZE_TAKES, default="1500")]
 _P99 = Annotated[float | None, TIME(f"{_P99_TAKES}; by default three targets", "--p99")]
 _USED = Annotated[float | None, SHARE(f"of the link that is to be used: {SHARE_TAKES}", default="98%")]
