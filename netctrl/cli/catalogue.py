@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
@@ -137,6 +137,10 @@ _LISTS: dict[str, _List] = {
     "sweeps": _List(lambda: _toml(datasets.sweeps, datasets.sweep_path), "sweeps: netctrl sweep NAME"),
 }
 KINDS = tuple(_LISTS)
+if TYPE_CHECKING:
+    KindName = str
+else:  # any text is taken, and a shell completes these
+    KindName = str | Literal[KINDS]
 
 
 def heading(kind: str) -> str:

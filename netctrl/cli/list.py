@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from netctrl.cli.app import FAILURE, GOOD, as_json, new_app, run, say
-from netctrl.cli.catalogue import KINDS, Entry, entries, heading, unusable
+from netctrl.cli.catalogue import KINDS, Entry, KindName, entries, heading, unusable
 from netctrl.cli.help import columns
 from netctrl.cli.options import option, positional
 from netctrl.core.errors import checked_word
@@ -18,7 +18,7 @@ app = new_app("netctrl list", "Lists names that can be given to other commands, 
 
 @app.default
 def list_(
-    kind: Annotated[str | None, positional("KIND", f"{', '.join(KINDS)}; by default all of them")] = None,
+    kind: Annotated[KindName | None, positional("KIND", f"{', '.join(KINDS)}; by default all of them")] = None,
     /,
     *,
     json: Annotated[bool, option("", "print one JSON object, keyed by kind, and nothing else")] = False,

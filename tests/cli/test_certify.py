@@ -71,7 +71,7 @@ def test_gains_of_pie_are_sixteenths_or_have_their_unit(run: Run) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("pie --rtt 100 --window 5", "--rtt: got '100', takes the round-trip time without queueing, with its unit"),
+        ("pie --rtt 100 --window 5", "--rtt: got '100', takes a round-trip time without queueing, with its unit"),
         ("pie --rtt 100ms", "--N is missing: flows and a capacity, or a window"),
         ("pie --rtt 100ms --N 5", "--capacity is missing"),
         ("pie --rtt 100ms --window 5 --sender vegas", "--sender: got 'vegas'"),

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from netctrl.cli.app import GOOD, answer, check_files, invocation, picture, report, report_file, write_all
 from netctrl.cli.options import PLOT_SUFFIXES, SIZE, TIME, Report, given, kind, option, ranged
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.names import CheckName, LoopSender
 from netctrl.core.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ OPTIONS = {
     "K": "--K",
     "F": "--F",
 }
-_RTT_TAKES = "the round-trip time without queueing, with its unit, as in 100ms, or a range low:high"
+_RTT_TAKES = "round-trip time without queueing, with its unit, as in 100ms, or a range low:high"
 _FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
 _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
 _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
@@ -50,7 +51,7 @@ def _share(text: str) -> float:
 SHARE = kind("SHARE", _share, SHARE_TAKES)
 _SENDER = kind("NAMES", lambda text: tuple(part.strip() for part in text.split(",")), _SENDERS_TAKES)
 _STRETCH = kind("FACTORS", lambda text: tuple(map(parse_count, text.split(","))), _STRETCH_TAKES)
-_RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, _RTT_TAKES)(_RTT_TAKES)]
+_RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, f"a {_RTT_TAKES}")(f"the {_RTT_TAKES}")]
 _FLOWS = ranged("FLOWS", parse_count, _FLOWS_TAKES)(_FLOWS_TAKES, "--N")
 _CAPACITY = ranged("RATE", parse_rate, _CAPACITY_TAKES)(f"rate of the link: {_CAPACITY_TAKES}")
 _PACKET = Annotated[float | None, SIZE(SIZE_TAKES, default="1500")]
@@ -70,7 +71,7 @@ class Where:
         tuple[float, float] | None, ranged("PACKETS", parse_count, _WINDOW_TAKES)(_WINDOW_TAKES)
     ] = None
     packet_size_bytes: _PACKET = None
-    senders: Annotated[tuple[str, ...] | None, _SENDER(_SENDERS_TAKES, "--sender")] = None
+    senders: Annotated[tuple[str | LoopSender, ...] | None, _SENDER(_SENDERS_TAKES, "--sender")] = None
     stretches: Annotated[tuple[float, ...] | None, _STRETCH(_STRETCH_TAKES, "--stretch", default="1")] = None
 
 
@@ -110,7 +111,7 @@ class Files:
     plot: Annotated[str | None, option("FILE", f"map of the gain margin ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
     gains: Annotated[bool, option("", "also find gains of this law that hold at every point")] = False
-    check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
+    check: Annotated[str | CheckName | None, option("ENGINES", _CHECK_TAKES)] = None
 
 
 def judged(law: Any, parameters: Mapping[str, Any], where: Where | Link, files: Files | None) -> int:
