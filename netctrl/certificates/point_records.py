@@ -192,12 +192,6 @@ class PredictedFigures(LoadPoint, frozen=True):
         used += "" if self.busy else f" (at least {100.0 * self.least_utilization:.3g} % is asked)"
         return used + {"packet": ", by packets", "kernel": ", by the kernel"}.get(self.by, "")
 
-    @property
-    def steps_text(self) -> str:
-        """What it costs when flows double, in words; empty without steps, and where it costs nothing."""
-        above = next((each.above_two_targets_s for each in self.steps if each.name == "flows double"), 0.0)
-        return f"; twice the flows cost {rounded(above, 's', 2)} above two targets" if above else ""
-
 
 class SenderVerdict(Record, frozen=True):
     """Verdict of a box with one of its senders."""

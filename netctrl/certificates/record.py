@@ -241,7 +241,7 @@ class QueueCertificate(Reported, Explored, FileRecord, frozen=True):
         elif self.law.name == "hpcc" and figures is None:
             answer = "not judged, as no loop of it is certified"
         if figures is not None and not swings:
-            answer += f"; {figures.text}{figures.steps_text}"
+            answer += f"; {figures.text}"
         return f"{where}: {answer}"
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -37,6 +38,8 @@ _SENDERS_TAKES = (
 )
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _P99_TAKES = "queueing delay below which 99 % of packets are to wait"
+_LONGEST_TITLE = 100
+"""Columns up to which a verdict stands on one line; the figures of a longer one follow below."""
 SHARE_TAKES = "a share or percentage above 0, as in 0.98 or 98%"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 
@@ -148,10 +151,16 @@ def judged(law: Any, parameters: Mapping[str, Any], where: Where | Link, files: 
     return status
 
 
-def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:
-    """A certificate for people: verdict, rows, what it leaves out, and further notes."""
+def certificate_text(found: QueueCertificate, notes: Sequence[str] = (), name: str = "") -> str:
+    """A certificate for people: verdict after a queue's name, rows, what it leaves out, and further notes."""
     warnings = [f"warning: {warning}" for warning in found.certificate.warnings]
-    return report(found.verdict, found.rows, [*warnings, *notes])
+    title = f"{name}: {found.verdict}" if name else found.verdict
+    if len(title) > _LONGEST_TITLE:
+        answer, _, figures = title.partition("; ")
+        title = "\n  ".join(
+            [f"{answer};", *wrap(figures, _LONGEST_TITLE - 2)] if figures else wrap(answer, _LONGEST_TITLE - 2)
+        )
+    return report(title, found.rows, [*warnings, *notes])
 
 
 def engines_of(text: str | None) -> tuple[str, ...]:
