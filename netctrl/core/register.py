@@ -350,12 +350,7 @@ DESIGN_COMMANDS = Registry(
 ENGINES = Registry(
     "engine",
     "netctrl.engines",
-    {
-        "fluid": "netctrl.engines.fluid:FLUID",
-        "packet": "netctrl.engines.packet:PACKET",
-        "ns3": "netctrl.engines.ns3:NS3",
-        "kernel": "netctrl.engines.kernel:KERNEL",
-    },
+    {name: f"netctrl.engines.{name}:{name.upper()}" for name in ("fluid", "packet", "ns3", "kernel")},
 )
 """Name of an engine -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
 
@@ -368,9 +363,11 @@ FIGURES = Registry(
         "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
         "DelayLoop": "netctrl.plotting.loops:bode",
         "EcnDesign": "netctrl.plotting.certificates:step_figure",
+        "Evaluation": "netctrl.plotting.pages.evaluations:evaluation_figure",
         "HftracDesign": "netctrl.plotting.networks:network_figure",
         "IdentificationResult": "netctrl.plotting.tracking:identification_figure",
         "IdentifiedModel": "netctrl.plotting.tracking:model_figure",
+        "InstalledCertificates": "netctrl.plotting.certificates:installed_figure",
         "MpccDesign": "netctrl.plotting.senders:window_figure",
         "PacingDesign": "netctrl.plotting.senders:pacing_figure",
         "QueueCertificate": "netctrl.plotting.certificates:certificate_figure",
