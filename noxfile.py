@@ -219,7 +219,7 @@ def lowest(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=False)
 def newest(session: nox.Session) -> None:
-    """The tests on the newest libraries, candidates for a release among them: what will break, a month before it does."""
+    """The tests on the newest libraries, candidates for a release among them: what will break before it does."""
     on_other_versions(session, "--upgrade", "--prerelease", "allow")
     session.run("uv", "pip", "list")
     session.run("pytest", "--import-mode=importlib", *PARALLEL, *LENIENT, *session.posargs, env=ONE_THREAD)

@@ -19,6 +19,7 @@ from typing import Any
 import hypothesis
 import pytest
 
+os.environ["NETCTRL_QUIET"] = "1"  # what is compiled first isn't in what tests read of stderr
 hypothesis.settings.register_profile("netctrl", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("netctrl")
 

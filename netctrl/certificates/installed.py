@@ -25,6 +25,7 @@ from netctrl.laws.targets.jiffies import us_of_jiffies
 from netctrl.laws.targets.pie_law import PIE_STEP, PieLaw
 from netctrl.laws.targets.red import RedLaw
 from netctrl.laws.targets.wred import WredLaw
+from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.io.record_file import FileRecord, Record
 
@@ -55,7 +56,7 @@ class CertifiedQueue(Record, frozen=True, kw_only=True):
     """Whether the input doesn't say which law runs."""
 
 
-class InstalledCertificates(FileRecord, frozen=True):
+class InstalledCertificates(Plotted, FileRecord, frozen=True):
     """Certificates by `netctrl certify FILE`, saved as one file.
 
     Examples
@@ -86,6 +87,10 @@ class InstalledCertificates(FileRecord, frozen=True):
         """True where at least one queue has a certificate, all that have one hold, and none is unreadable."""
         unread = any(each.unreadable for each in self.queues)
         return bool(self._statuses) and all(self._statuses) and not unread
+
+    def _shown(self) -> Rows:
+        found = ((each.name, each.certificate, each.reason) for each in self.queues)
+        return self.verdict, [(name, reason if made is None else made.verdict) for name, made, reason in found]
 
     @property
     def _statuses(self) -> list[bool]:

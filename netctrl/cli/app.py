@@ -282,6 +282,9 @@ def _refuse(name: str, error: InvalidValue) -> int:
     if error.got is None and name not in {token.partition("=")[0] for token in _invocation.get()}:
         return _complain(missing(name, error.takes), WRONG_USE)
     got = "nothing" if error.got is None else repr(error.got)
+    near = error.takes.rpartition("; did you mean ")[2]
+    if near != error.takes and near.endswith("?"):  # that word instead of a list of all
+        return _complain(f"{name}: unknown {got}; did you mean {near}", WRONG_USE)
     return _complain(f"{name}: got {got}, takes {error.takes}", WRONG_USE)
 
 

@@ -9,10 +9,21 @@ import re
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from netctrl.core.register import DESIGN_COMMANDS, ENGINES, QUEUE_LAWS, RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, Registry
+from netctrl.core.register import (
+    CERTIFIED,
+    DESIGN_COMMANDS,
+    DESIGNED_QUEUES,
+    ENGINES,
+    QUEUE_LAWS,
+    RATE_SENDERS,
+    TCP_SENDERS,
+    WINDOW_LAWS,
+    Registry,
+)
 from netctrl.model import datasets
 
 LAWS = {"queue": QUEUE_LAWS, "TCP sender": TCP_SENDERS, "rate sender": RATE_SENDERS, "data-centre sender": WINDOW_LAWS}
@@ -28,18 +39,35 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """Kind of a law: a key of LAWS, or "link rate"."""
     engines: tuple[str, ...] | None = None
     """Engines that run a law; None where that was not asked or can't be determined."""
+    verbs: tuple[str, ...] | None = None
+    """Of a queue: which of certify and design take it."""
 
 
 def entries(kind: str) -> list[Entry]:
     """All entries of one of KINDS; of the laws, engines and techniques only those of link rates are imported."""
-    return list(_LISTS[kind]())
+    return list(_LISTS[kind].entries())
 
 
 def unusable(kind: str) -> list[str]:
     """Why entries of other packages are left out of a list, one line each."""
-    registries = {"designs": [DESIGN_COMMANDS], "laws": LAWS.values(), "engines": [ENGINES]}.get(kind, ())
-    lacks = (registry.lack(name) for registry in registries for name in registry)
+    known = {"queues": [CERTIFIED], "designs": [DESIGN_COMMANDS], "laws": LAWS.values(), "engines": [ENGINES]}
+    lacks = (registry.lack(name) for registry in known.get(kind, ()) for name in registry)
     return [lack for lack in lacks if lack is not None]
+
+
+def _queues() -> Iterator[Entry]:
+    from netctrl.cli.certify import app
+
+    commands, certified = set(app), CERTIFIED.usable()
+    for name in dict.fromkeys((*DESIGNED_QUEUES, *certified)):
+        verbs = {"certify": name in certified, "design": name in DESIGN_COMMANDS}
+        if name in commands:
+            what = _first_line(app[name].help)
+        elif verbs["design"]:
+            what = _first_line(inspect.getdoc(DESIGN_COMMANDS[name]))
+        else:
+            what = documented(CERTIFIED, name)
+        yield Entry(name, _first_sentence(what), verbs=tuple(verb for verb, takes in verbs.items() if takes))
 
 
 def _designs() -> Iterator[Entry]:
@@ -92,17 +120,32 @@ def _traces() -> Iterator[Entry]:
         yield Entry(name, f"{rows} rows of {columns.replace(',', ', ')}")
 
 
-_LISTS: dict[str, Callable[[], Iterator[Entry]]] = {
-    "designs": _designs,
-    "scenarios": lambda: _toml(datasets.scenarios, datasets.scenario_path),
-    "networks": _networks,
-    "laws": _laws,
-    "engines": _engines,
-    "models": _models,
-    "traces": _traces,
-    "sweeps": lambda: _toml(datasets.sweeps, datasets.sweep_path),
+class _List(NamedTuple):
+    entries: Callable[[], Iterator[Entry]]
+    heading: str
+
+
+_LISTS: dict[str, _List] = {
+    "queues": _List(_queues, "queues that people run: netctrl certify NAME, netctrl design NAME"),
+    "designs": _List(_designs, "designs: netctrl design NAME"),
+    "scenarios": _List(lambda: _toml(datasets.scenarios, datasets.scenario_path), "scenarios: netctrl simulate NAME"),
+    "networks": _List(_networks, "networks: netctrl design hftrac --network NAME"),
+    "laws": _List(_laws, "laws of queues, senders and links: in a scenario's file, or netctrl evaluate NAME"),
+    "engines": _List(_engines, "engines: netctrl simulate SCENARIO --engine NAME"),
+    "models": _List(_models, "models: netctrl design connet --model NAME"),
+    "traces": _List(_traces, "traces: netctrl identify NAME"),
+    "sweeps": _List(lambda: _toml(datasets.sweeps, datasets.sweep_path), "sweeps: netctrl sweep NAME"),
 }
 KINDS = tuple(_LISTS)
+if TYPE_CHECKING:
+    KindName = str
+else:  # any text is taken, and a shell completes these
+    KindName = str | Literal[KINDS]
+
+
+def heading(kind: str) -> str:
+    """What the entries of one of KINDS are, and which commands take them."""
+    return _LISTS[kind].heading
 
 
 def documented(registry: Registry, name: str) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from cyclopts import App
 
 from netctrl.cli.app import new_app, run, say
+from netctrl.cli.help import commands_of
 from netctrl.cli.options import option, positional
 from netctrl.core.errors import InvalidValue, checked_word
 from netctrl.core.register import VERBS
@@ -49,8 +50,14 @@ def _own_shell() -> str:
 
 
 def _files_too(script: str) -> str:
-    """The script with bash completing files where no name fits; other scripts as they are."""
-    return script.replace("complete -F _netctrl netctrl", "complete -o bashdefault -o default -F _netctrl netctrl")
+    """The script with bash completing files where no name fits, and after a law that is also a command's name, as in
+    `evaluate pie`; other scripts as they are."""
+    whole = _whole()
+    alone = " ".join(name for name in commands_of(whole) if not commands_of(whole[name]))
+    word = '[[ " $all_commands " =~ " $word " '
+    return script.replace(f"{word}]]", f'{word}&& ! " {alone} " =~ " ${{cmd_path[*]}} " ]]').replace(
+        "complete -F _netctrl netctrl", "complete -o bashdefault -o default -F _netctrl netctrl"
+    )
 
 
 def _whole() -> App:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.app import check_files, invocation, new_app, progress_bar, report, report_file, run, say, write_all
 from netctrl.cli.options import JOBS, SET, SET_TAKES, Kind, Report, option, positional, whole
+from netctrl.core.names import EvaluatedName, EvaluationEngine
 
 if TYPE_CHECKING:
     from netctrl.evaluation.case import Entry
@@ -23,11 +24,14 @@ app = new_app("netctrl evaluate", "Evaluates an AQM by RFC 7928, or a congestion
 
 @app.default
 def evaluate(
-    law: Annotated[str, positional("LAW", "name of a queue or sender (pie, cubic, ...), target-rtt, or a Design file")],
+    law: Annotated[
+        str | EvaluatedName,
+        positional("LAW", "name of a queue or sender (pie, cubic, ...), target-rtt, or a Design file"),
+    ],
     /,
     *,
     seeds: Annotated[int | None, _SEEDS(f"{_SEEDS_TAKES} (10; 3 with --quick or another engine)")] = None,
-    engine: Annotated[str, option("NAME", "packet, ns3 or kernel")] = "packet",
+    engine: Annotated[str | EvaluationEngine, option("NAME", "packet, ns3 or kernel")] = "packet",
     only: Annotated[Any, _SECTIONS("sections to run, as in 8.2,9.1 (all)")] = None,
     parameters: Annotated[Any, SET(f"parameters of the law: {SET_TAKES}", "--set")] = None,
     quick: Annotated[bool, option("", "shorten all times of the cases to 0.3")] = False,

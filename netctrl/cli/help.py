@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
@@ -79,8 +80,11 @@ def unknown(what: str, got: str, known: Iterable[str], name: str) -> str:
 
 
 def missing(name: str, takes: str) -> str:
-    """Message about an argument that isn't given."""
-    return f"{name} is missing: {takes.replace('as in ', f'as in {name} ', 1) if name.startswith('-') else takes}"
+    """Message about an argument that isn't given: what it is, by the first words of its help, and an example."""
+    example = re.search(r"as in ([^\s,;:)]+)", takes)
+    if example is None or not name.startswith("-"):
+        return f"{name} is missing: {takes}"
+    return f"{name} is missing: {re.split(r'[,;:(]| as in ', takes)[0].strip()}, as in {name} {example[1]}"
 
 
 def wrong_use(error: CycloptsError, name: str) -> str:

@@ -10,6 +10,7 @@ from netctrl.cli.app import check_files, invocation, new_app, picture, report, r
 from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, given, kind, option, positional, whole
 from netctrl.core.errors import checked_word
+from netctrl.core.names import IdentMethod
 
 DRAWS = 100
 METHODS = "n4sid, moesp, cva, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
@@ -45,7 +46,7 @@ def identify(
     inputs: Annotated[Any, _COLUMNS("columns of the inputs, as in R or R1,R2")],
     outputs: Annotated[Any, _COLUMNS("columns of the outputs, as in delay,jitter")],
     order: Annotated[Any, _ORDER("number of states; auto: as many as stand out from the noise", default="auto")] = None,
-    method: Annotated[str | None, option("NAME", METHODS, default="n4sid")] = None,
+    method: Annotated[str | IdentMethod | None, option("NAME", METHODS, default="n4sid")] = None,
     horizon: Annotated[
         int | None, _HORIZON("past samples that predict the future, more than the order (20, or less)")
     ] = None,

@@ -21,6 +21,7 @@ from netctrl.cli.app import (
 from netctrl.cli.cases import RUNS, SEED, References, ScenarioName, inputs_of, read_case, refused, with_references
 from netctrl.cli.options import ENDINGS, JOBS, PLOT_SUFFIXES, Report, option, positional
 from netctrl.core.errors import JOBS_TAKES, InvalidValue
+from netctrl.core.names import EngineName
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
@@ -44,10 +45,11 @@ def simulate(
     *,
     design: Annotated[str | None, option("FILE", "a Design of any method, whose law controls the scenario")] = None,
     engine: Annotated[
-        str | None, option("NAME", "fluid, packet, ns3, kernel or linux; by default the first, without the last two")
+        str | EngineName | None,
+        option("NAME", "fluid, packet, ns3 or kernel; by default the first but kernel that can"),
     ] = None,
     compare: Annotated[
-        str | None,
+        str | EngineName | None,
         option("A,B", f"compare engines in one table, as in fluid,packet,ns3, with --runs seeds each ({_SEEDS})"),
     ] = None,
     seed: Annotated[

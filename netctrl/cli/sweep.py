@@ -10,6 +10,7 @@ from netctrl.cli.app import check_files, invocation, new_app, progress_bar, repo
 from netctrl.cli.cases import SweepName
 from netctrl.cli.options import ENDINGS, JOBS, Report, kind, option, positional
 from netctrl.core.errors import JOBS_TAKES, FileError, InvalidValue
+from netctrl.core.names import EngineName
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +30,7 @@ def sweep(
     /,
     *,
     engine: Annotated[
-        str | None, option("NAME", "engine in place of the sweep's: fluid, packet, ns3, ..., or auto")
+        str | EngineName | None, option("NAME", "engine in place of the sweep's: fluid, packet, ns3, ..., or auto")
     ] = None,
     n_jobs: Annotated[int, JOBS(JOBS_TAKES, default="-1")] = -1,
     dask: Annotated[

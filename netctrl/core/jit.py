@@ -352,7 +352,7 @@ class _Cache(FunctionCache):
 
 
 class _Announcement(event.Listener):
-    """Prints once, on a terminal, that kernels are being compiled, and at exit how long that took."""
+    """Says once on stderr that kernels are being compiled, and on a terminal at exit how long that took."""
 
     def __init__(self) -> None:
         self.depth = self.kernels = 0
@@ -362,11 +362,13 @@ class _Announcement(event.Listener):
         """A compilation begins, possibly inside another one."""
         if self.depth == 0 and _is_ours(event.data["dispatcher"].py_func):
             if self.kernels == 0 and _speaks():
-                atexit.register(self.conclude)
+                if sys.stderr.isatty():
+                    atexit.register(self.conclude)
                 sys.stderr.write(
                     "netctrl: compiling kernels for this machine, once after an installation or upgrade: some 12 s "
-                    "for a fluid, a minute or two for packets\n"
+                    "for a fluid, a minute or two for packets; later runs start at once\n"
                 )
+                sys.stderr.flush()
             self.kernels += 1
             self.began = time.perf_counter()
         self.depth += 1
@@ -385,11 +387,12 @@ class _Announcement(event.Listener):
 
 
 def _speaks() -> bool:
-    """Whether a user would read the message: stderr is a terminal of the main process or of its first worker."""
+    """Whether to say it: in the main process or its first worker, unless NETCTRL_QUIET is set."""
     from multiprocessing import current_process
 
     name = current_process().name
-    return sys.stderr is not None and sys.stderr.isatty() and (name == "MainProcess" or name.endswith("-1"))
+    first = name == "MainProcess" or name.endswith("-1")
+    return first and sys.stderr is not None and not os.environ.get("NETCTRL_QUIET")
 
 
 event.register("numba:compile", _Announcement())

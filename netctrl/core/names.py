@@ -1,4 +1,4 @@
-"""Names that arguments take, as type checkers know them; tests/typing compares them with the registries."""
+"""Names that arguments take, as type checkers and shells know them; tests/typing compares them with the registries."""
 
 from __future__ import annotations
 
@@ -13,9 +13,17 @@ EvaluationEngine = Literal["packet", "ns3", "kernel"]
 SenderName = Literal[
     "reno", "cubic", "htcp", "dctcp", "vegas", "prague", "bbr", "paced", "fixed", "mpcc", "hpcc", "timely", "dcqcn"
 ]
+LoopSender = Literal[
+    "reno", "creno", "cubic", "dctcp", "linux-reno", "linux-creno", "linux-reno-noecn", "linux-creno-noecn", "rfc-reno",
+    "rfc-creno",
+]  # fmt: skip
 CertifiedName = Literal[
     "pie", "dualpi2", "pi2", "fq_pie", "docsis-pie", "red", "wred", "codel", "fq_codel", "cake", "dctcp", "dcqcn",
     "hpcc", "arc", "fast-arc", "pi", "avq", "sfc", "threshold",
+]  # fmt: skip
+EvaluatedName = Literal[
+    SenderName, "cap", "target-rtt", "arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "pi2",
+    "docsis-pie", "dualpi2", "fq_codel", "fq_pie", "cake", "droptail",
 ]  # fmt: skip
 DesignedName = Literal["pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake"]
 IdentMethod = Literal["n4sid", "moesp", "cva", "sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k"]

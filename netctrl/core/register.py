@@ -333,16 +333,16 @@ VERB_HELPS = {
 VERBS = Registry("verb", "netctrl.verbs", {name: f"netctrl.cli.{name}:main" for name in VERB_HELPS})
 """Verb -> `main(argv)`, which returns an exit status; the docstring of an outside verb's module is its help."""
 
+DESIGNED_QUEUES = ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "ecn")
+"""Design commands of queues that people run; the others are of research laws."""
+
 DESIGN_COMMANDS = Registry(
     "method",
     "netctrl.design_commands",
     {
         **{name: f"netctrl.cli.design.{name}:{name}" for name in ("arc", "hftrac", "connet")},
         **{name: f"netctrl.cli.design.senders:{name}" for name in ("mpcc", "pacing")},
-        **{
-            name: f"netctrl.cli.design.queues:{name.replace('-', '_')}"
-            for name in ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "ecn")
-        },
+        **{name: f"netctrl.cli.design.queues:{name.replace('-', '_')}" for name in DESIGNED_QUEUES},
     },
 )
 """Name of `netctrl design NAME` -> its function: arguments are text, its docstring is the help."""
@@ -350,12 +350,7 @@ DESIGN_COMMANDS = Registry(
 ENGINES = Registry(
     "engine",
     "netctrl.engines",
-    {
-        "fluid": "netctrl.engines.fluid:FLUID",
-        "packet": "netctrl.engines.packet:PACKET",
-        "ns3": "netctrl.engines.ns3:NS3",
-        "kernel": "netctrl.engines.kernel:KERNEL",
-    },
+    {name: f"netctrl.engines.{name}:{name.upper()}" for name in ("fluid", "packet", "ns3", "kernel")},
 )
 """Name of an engine -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
 
@@ -368,9 +363,11 @@ FIGURES = Registry(
         "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
         "DelayLoop": "netctrl.plotting.loops:bode",
         "EcnDesign": "netctrl.plotting.certificates:step_figure",
+        "Evaluation": "netctrl.plotting.pages.evaluations:evaluation_figure",
         "HftracDesign": "netctrl.plotting.networks:network_figure",
         "IdentificationResult": "netctrl.plotting.tracking:identification_figure",
         "IdentifiedModel": "netctrl.plotting.tracking:model_figure",
+        "InstalledCertificates": "netctrl.plotting.certificates:installed_figure",
         "MpccDesign": "netctrl.plotting.senders:window_figure",
         "PacingDesign": "netctrl.plotting.senders:pacing_figure",
         "QueueCertificate": "netctrl.plotting.certificates:certificate_figure",

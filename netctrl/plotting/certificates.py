@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 
 from netctrl.certificates.certify import subject_of
 from netctrl.certificates.codel import CycleSubject
+from netctrl.certificates.installed import InstalledCertificates
 from netctrl.certificates.predicted import figures_map
 from netctrl.certificates.record import QueueCertificate
 from netctrl.certificates.search import margin_map
@@ -28,6 +29,7 @@ _DELAYS, _LATE = 6, "#6aa84f"
 """Lines of delays, at most some, and their colour."""
 _WIDE = 100.0
 """Range of rates from which on only decades have room for their names."""
+_MAPPED = "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred"
 _RATE, _RTT = "rate of the link per flow", "round-trip time without the queue"
 _WHITE = "white: windows below 2 packets, or beyond the law's range"
 _COLOURS = (ACCENT, SECOND, "#38761d", "#741b47", "#0b5394", "#7f6000")
@@ -45,9 +47,7 @@ def certificate_figure(found: QueueCertificate) -> ShownFigure:
     """
     law = subject_of(found.law.name, found.law.parameters)
     if isinstance(law, CycleSubject):  # as of `has_map`
-        raise InvalidValue(
-            "plot", found.law.name, "a law with a map of its gain margin: pie, dualpi2, pi2, red or wred"
-        )
+        raise InvalidValue("plot", found.law.name, _MAPPED)
     return margin_figure(found, margin_map(law, found.inputs))
 
 
@@ -59,6 +59,24 @@ def has_map(found: QueueCertificate) -> bool:
 def queue_figure(design: QueueDesign) -> ShownFigure:
     """Map of the gain margin of a queue's design around its box; InvalidValue for CoDel's."""
     return certificate_figure(certificate_of(design))
+
+
+def installed_figure(found: InstalledCertificates) -> ShownFigure:
+    """Maps of the gain margins of all queues whose law has one, side by side.
+
+    Raises
+    ------
+    InvalidValue
+        There is none.
+    """
+    drawn = []
+    for each in found.queues:
+        if each.certificate is not None and has_map(each.certificate):
+            law, inputs = each.certificate.law, each.certificate.inputs
+            drawn.append((each.name, each.certificate, margin_map(subject_of(law.name, law.parameters), inputs)))
+    if not drawn:
+        raise InvalidValue("plot", found.verdict, f"a queue of {_MAPPED}")
+    return margins_figure(drawn, columns=min(3, len(drawn)))
 
 
 def margin_figure(found: Any, over: Any) -> ShownFigure:

@@ -9,14 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import netctrl
 from netctrl.__main__ import main
 from netctrl.cli.app import colored, quiet, waiting
+from netctrl.cli.catalogue import KINDS
 from netctrl.cli.doctor import checks as doctor
 from netctrl.cli.doctor.checks import State
+from netctrl.core import names
 from netctrl.linux import namespace
 from netctrl.model import datasets
 
@@ -125,6 +128,15 @@ def test_bash_completes_verbs_and_options(capsys, tmp_path):
     assert offered("netctrl", "design", "hftrac", "--network", "") == set(datasets.networks())
     assert offered("netctrl", "design", "connet", "--model", "") == set(datasets.models())
     assert offered("netctrl", "export", "ns3", "--scenario", "arc-c") == {"arc-capacity"}
+    for command in (("certify", "pie"), ("certify", "fq_codel"), ("design", "pie")):
+        assert offered("netctrl", *command, "--sender", "linux-c") == {"linux-creno", "linux-creno-noecn"}
+    assert offered("netctrl", "certify", "pie", "--check", "") == set(get_args(names.CheckName))
+    assert offered("netctrl", "evaluate", "pi") == {"pie", "pi", "pi2"}
+    assert offered("netctrl", "evaluate", "pie", "--engine", "") == set(get_args(names.EvaluationEngine))
+    for command in (("simulate", "arc-capacity"), ("sweep", "hftrac-testbed")):
+        assert offered("netctrl", *command, "--engine", "") == set(get_args(names.EngineName))
+    assert offered("netctrl", "identify", "connet-link", "--method", "n") == {"n4sid"}
+    assert offered("netctrl", "list", "") == set(KINDS)
     ask = f"source {script}; complete -p netctrl"
     told = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True).stdout
     assert "-o default" in told  # a file where no name fits

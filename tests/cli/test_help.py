@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from cyclopts import App
+from cyclopts import App, Token
 
 import netctrl
 import netctrl.scenario.network.sweep as sweeps
 from netctrl.__main__ import EXAMPLES, main
 from netctrl.cli import STATUSES
-from netctrl.cli.help import MOST_OPTIONS, commands_of, examples_of
+from netctrl.cli.help import MOST_OPTIONS, commands_of, examples_of, missing
 from netctrl.core.register import VERB_HELPS
 
 # Start of an example -> why it is read only.
@@ -146,6 +146,25 @@ def test_an_unknown_word_is_answered_with_the_nearest(line, meant, capsys):
     assert err.count("\n") == 1
 
 
+def test_a_missing_option_is_named_with_what_it_is_and_an_example_that_its_command_takes(capsys):
+    found = 0
+    for words in commands():
+        app = importlib.import_module(f"netctrl.cli.{words[0]}").app
+        command = app[words[1]] if words[1:] else app
+        for argument in command.assemble_argument_collection() if command.default_command else ():
+            name, text = argument.names[0], (argument.parameter.help or "").partition(": ")[2]
+            if argument.required and text and name.startswith("-"):
+                said = re.fullmatch(rf"{name} is missing: [\w' -]{{5,70}}, as in {name} (\S+)", missing(name, text))
+                assert said, (words, missing(name, text))
+                convert = argument.parameter.converter
+                assert not callable(convert) or convert(None, [Token(value=said[1])]) is not None
+                found += 1
+    assert found > 30
+    assert main(["certify", "pie", "--N", "5"]) == 2
+    said = "error: --rtt is missing: the round-trip time without queueing, as in --rtt 100ms\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_word_that_is_near_to_none_gets_no_guess(capsys):
     assert main(["qqq"]) == 2
     assert capsys.readouterr().err == "error: unknown verb 'qqq' (netctrl --help lists them)\n"
@@ -168,10 +187,24 @@ def test_list_names_what_is_registered_and_bundled(capsys):
 
     assert main(["list", "--json"]) == 0
     found = {kind: [each["name"] for each in all_] for kind, all_ in json.loads(capsys.readouterr().out).items()}
+    assert set(found["queues"]) == {*register.CERTIFIED, *register.DESIGNED_QUEUES}
     assert found["designs"] == list(register.DESIGN_COMMANDS)
     assert found["engines"] == list(register.ENGINES)
     assert found["scenarios"] == list(datasets.scenarios())
     assert set(found["laws"]) >= {*register.QUEUE_LAWS, *register.TCP_SENDERS, *register.WINDOW_LAWS}
+
+
+def test_list_begins_with_the_queues_that_people_run_and_names_the_command_of_each_group(capsys):
+    assert main(["list"]) == 0
+    groups = dict(each.split("\n", 1) for each in capsys.readouterr().out.split("\n\n"))
+    names = {title.partition(":")[0]: re.findall(r"^  ([\w-]+)  ", text, re.M) for title, text in groups.items()}
+    assert next(iter(names)) == "queues that people run"
+    assert {"pie", "fq_pie", "dctcp", "ecn"} <= set(names["queues that people run"])
+    assert names["research designs"] == ["arc", "hftrac", "connet", "mpcc", "pacing"]
+    assert all(": netctrl " in title or "netctrl evaluate NAME" in title for title in groups)
+    assert main(["list", "queues", "--json"]) == 0
+    verbs = {each["name"]: each["verbs"] for each in json.loads(capsys.readouterr().out)["queues"]}
+    assert (verbs["pie"], verbs["fq_pie"], verbs["ecn"]) == (["certify", "design"], ["certify"], ["design"])
 
 
 def test_list_says_which_engines_have_a_law(capsys):

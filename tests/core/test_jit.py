@@ -50,10 +50,16 @@ def change_the_step(package: Path) -> None:
     file.write_text(code.replace("backlog + arrivals", "backlog - arrivals"), encoding="utf-8")
 
 
+def environment_of(package: Path, folder: Path) -> dict[str, str]:
+    """This process's environment with a copy of the package, whose kernels aren't compiled, as users have it."""
+    ours = ("NUMBA_", "XDG_", "PYTHON", "NETCTRL_QUIET")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(ours)}
+    return kept | {"PYTHONPATH": str(package.parent), "HOME": str(folder)}
+
+
 def probe(package: Path, folder: Path, **more: str) -> tuple[str, str]:
     """What a fresh process prints, and what it says on a terminal, its standard error."""
-    kept = {name: text for name, text in os.environ.items() if not name.startswith(("NUMBA_", "XDG_", "PYTHON"))}
-    environment = kept | {"PYTHONPATH": str(package.parent), "HOME": str(folder)} | more
+    environment = environment_of(package, folder) | more
     terminal, end = pty.openpty()
     try:
         streams: dict = {"stdout": subprocess.PIPE, "stderr": end, "text": True}
@@ -67,6 +73,13 @@ def probe(package: Path, folder: Path, **more: str) -> tuple[str, str]:
         os.close(end)
     assert ran.returncode == 0, said.decode()
     return ran.stdout.strip(), said.decode()
+
+
+def said_in_a_log(package: Path, folder: Path, **more: str) -> str:
+    """What a fresh process says on stderr where that is no terminal."""
+    environment = environment_of(package, folder) | more
+    command = [sys.executable, "-c", PROBE]
+    return subprocess.run(command, cwd=folder, env=environment, timeout=300, capture_output=True, text=True).stderr
 
 
 def compiled_under(folder: Path) -> set[str]:
@@ -86,6 +99,15 @@ def test_a_changed_callee_runs_after_an_upgrade(copied, tmp_path):
     assert found == NEW
     assert said.count(SAYS) == 1
     assert compiled_under(copied / "__pycache__") == {"plants.window", "laws.link"}
+
+
+@pytest.mark.slow
+def test_a_log_has_one_line_on_what_is_compiled_or_none_where_none_is_wanted(copied, tmp_path):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    said = said_in_a_log(copied, tmp_path, **cache)
+    assert said.startswith(SAYS) and said.endswith("later runs start at once\n") and said.count("\n") == 1
+    assert said_in_a_log(copied, tmp_path, **cache) == ""
+    assert said_in_a_log(copied, tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "other"), NETCTRL_QUIET="1") == ""
 
 
 @pytest.mark.slow

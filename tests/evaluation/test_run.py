@@ -125,6 +125,18 @@ def test_pie_holds_its_target_and_drop_tail_fills_its_buffer(pie: Evaluation) ->
     assert delay.differs
 
 
+def test_it_draws_delay_and_utilization_of_each_case_and_of_its_reference(pie: Evaluation) -> None:
+    axes = pie.plot().axes[0]
+    delay, used = (pie.sections[1].cases[0].measure(name) for name in ("queueing delay", "utilization"))
+    assert delay is not None and used is not None and delay.mean is not None and used.mean is not None
+    points = [tuple(map(float, each)) for line in axes.lines for each in line.get_xydata()]
+    assert any(each == pytest.approx((delay.mean, 100.0 * used.mean)) for each in points)
+    legend = axes.get_legend()
+    assert legend is not None and [text.get_text() for text in legend.get_texts()] == ["pie", "droptail"]
+    with pytest.raises(InvalidValue, match="measure a delay"):
+        evaluate("droptail", only=["8.3"], seeds=1).plot()
+
+
 def test_drop_tail_loses_more_than_the_rfcs_projection() -> None:
     """0.1, 0.5 and 1 % by Section 8.2.1's formula, whose receivers acknowledge every second packet."""
     found = evaluate("droptail", only=["8.2.2", "8.2.3", "8.2.4"], seeds=3)

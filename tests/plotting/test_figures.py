@@ -15,10 +15,14 @@ from matplotlib.figure import Figure
 
 import netctrl
 from netctrl import DelayLoop, InvalidValue
+from netctrl.certificates.installed import InstalledCertificates
+from netctrl.core.register import DESIGNS, FIGURES, REPORTS
 from netctrl.design.arc.design import arc_gain_bands, arc_stability_map
+from netctrl.evaluation.record import Evaluation
 from netctrl.frequency.stability_map import StabilityMap
 from netctrl.model.design.arc import ArcSetting
 from netctrl.model.design.design import ArcDesign, provenance
+from netctrl.model.io.display import Plotted, Reported
 from netctrl.plants.tcp_response import arc_response
 from netctrl.plotting import arc_figure, draw, time_series
 from netctrl.scenario.links import Link
@@ -345,3 +349,31 @@ def test_a_certificate_is_drawn_and_reported(tmp_path):
     assert found.verdict in (tmp_path / "pi2.html").read_text(encoding="utf-8")
     with pytest.raises(InvalidValue, match="a law with a map"):
         netctrl.certify("codel", rtt_s=0.02, flows=1.0, capacity_bit_per_s=20e6, packets=False).plot()
+
+
+def below(kind: type) -> set[type]:
+    return {kind, *(each for child in kind.__subclasses__() for each in below(child))}
+
+
+def test_each_record_with_plot_has_a_figure_and_each_with_report_a_page() -> None:
+    for name in (*DESIGNS, *FIGURES, *REPORTS):  # which imports the records
+        registry = next(each for each in (DESIGNS, FIGURES, REPORTS) if name in each)
+        assert callable(registry[name])
+    drawn, reported = (
+        {each for each in below(kind) if each.__module__ != Plotted.__module__} for kind in (Plotted, Reported)
+    )
+    assert {Evaluation, InstalledCertificates, Result} <= drawn
+    for kinds, registry in ((drawn, FIGURES), (reported, REPORTS)):
+        final = [kind for kind in kinds if not kind.__subclasses__()]
+        assert not [kind for kind in final if not any(each.__name__ in registry for each in kind.__mro__)]
+
+
+def test_certificates_of_installed_queues_are_drawn_side_by_side() -> None:
+    texts = "qdisc pie 1: dev a root limit 1000p target 15ms tupdate 16ms alpha 2 beta 20"
+    others = "qdisc fq_codel 2: dev b root limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms"
+    where = {"rtt_s": 0.02, "flows": 10.0, "capacity_bit_per_s": 50e6, "senders": "reno"}
+    found = netctrl.certify_queues(netctrl.read_queues(text=f"{texts}\n{others}\n"), **where)
+    assert [axes.get_title() for axes in found.plot().axes if axes.get_title()] == ["pie 1: on a, root"]
+    assert repr(found).startswith("InstalledCertificates: certified queues: 2 of 2")
+    with pytest.raises(InvalidValue, match="a queue of a law with a map"):
+        netctrl.certify_queues(netctrl.read_queues(text=f"{others}\n"), **where).plot()

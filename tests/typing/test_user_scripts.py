@@ -21,9 +21,11 @@ from netctrl.core import names
 from netctrl.core.register import CERTIFIED, ENGINES, QUEUE_LAWS, TCP_SENDERS
 from netctrl.design.queue.search import CODELS, LINES, PI_LAWS
 from netctrl.evaluation.run import ENGINES_OF_CASES
+from netctrl.evaluation.subject import known_laws
 from netctrl.ident.identify import ALL_METHODS
 from netctrl.laws.rate.records import SENDER_WORDS
 from netctrl.model import datasets
+from netctrl.plants.queues.window_response import SENDERS
 
 FOLDER = TESTS / "typing"
 USERS = ("operator", "student", "engineer")
@@ -84,6 +86,8 @@ def test_each_planted_mistake_is_found(checker, tmp_path) -> None:
         (names.CheckName, CHECKS),
         (names.EvaluationEngine, ENGINES_OF_CASES),
         (names.SenderName, (*TCP_SENDERS, *SENDER_WORDS)),
+        (names.LoopSender, SENDERS),
+        (names.EvaluatedName, known_laws()),
         (names.CertifiedName, {*CERTIFIED, *QUEUE_LAWS}),
         (names.DesignedName, (*PI_LAWS, *LINES, *CODELS)),
         (names.IdentMethod, ALL_METHODS),

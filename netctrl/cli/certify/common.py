@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 from netctrl.cli.app import GOOD, answer, check_files, invocation, picture, report, report_file, write_all
 from netctrl.cli.options import PLOT_SUFFIXES, SIZE, TIME, Report, given, kind, option, ranged
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.core.names import CheckName, LoopSender
 from netctrl.core.units import RATE_TAKES, SIZE_TAKES, parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ OPTIONS = {
     "K": "--K",
     "F": "--F",
 }
-_RTT_TAKES = "a round-trip time without the queue, with its unit, as in 100ms, or a range low:high"
+_RTT_TAKES = "round-trip time without queueing, with its unit, as in 100ms, or a range low:high"
 _FLOWS_TAKES = "a number of flows above 0, as in 50, or a range low:high"
 _CAPACITY_TAKES = f"{RATE_TAKES}, or a range low:high"
 _WINDOW_TAKES = "the window of one flow in packets, as in 50, or a range, instead of --N and --capacity"
@@ -36,6 +38,8 @@ _SENDERS_TAKES = (
 )
 _STRETCH_TAKES = "round-trip times of equal groups of flows over --rtt, as in 1,3"
 _P99_TAKES = "queueing delay below which 99 % of packets are to wait"
+_LONGEST_TITLE = 100
+"""Columns up to which a verdict stands on one line; the parts of a longer one have a line each."""
 SHARE_TAKES = "a share or percentage above 0, as in 0.98 or 98%"
 _CHECK_TAKES = "also run the worst point in the nonlinear fluid, packet or kernel; several with commas"
 
@@ -50,9 +54,9 @@ def _share(text: str) -> float:
 SHARE = kind("SHARE", _share, SHARE_TAKES)
 _SENDER = kind("NAMES", lambda text: tuple(part.strip() for part in text.split(",")), _SENDERS_TAKES)
 _STRETCH = kind("FACTORS", lambda text: tuple(map(parse_count, text.split(","))), _STRETCH_TAKES)
-_RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, _RTT_TAKES)(_RTT_TAKES)]
+_RTT = Annotated[tuple[float, float], ranged("TIME", parse_duration, f"a {_RTT_TAKES}")(f"the {_RTT_TAKES}")]
 _FLOWS = ranged("FLOWS", parse_count, _FLOWS_TAKES)(_FLOWS_TAKES, "--N")
-_CAPACITY = ranged("RATE", parse_rate, _CAPACITY_TAKES)(f"of the link: {_CAPACITY_TAKES}")
+_CAPACITY = ranged("RATE", parse_rate, _CAPACITY_TAKES)(f"rate of the link: {_CAPACITY_TAKES}")
 _PACKET = Annotated[float | None, SIZE(SIZE_TAKES, default="1500")]
 _P99 = Annotated[float | None, TIME(f"{_P99_TAKES}; by default three targets", "--p99")]
 _USED = Annotated[float | None, SHARE(f"of the link that is to be used: {SHARE_TAKES}", default="98%")]
@@ -70,7 +74,7 @@ class Where:
         tuple[float, float] | None, ranged("PACKETS", parse_count, _WINDOW_TAKES)(_WINDOW_TAKES)
     ] = None
     packet_size_bytes: _PACKET = None
-    senders: Annotated[tuple[str, ...] | None, _SENDER(_SENDERS_TAKES, "--sender")] = None
+    senders: Annotated[tuple[str | LoopSender, ...] | None, _SENDER(_SENDERS_TAKES, "--sender")] = None
     stretches: Annotated[tuple[float, ...] | None, _STRETCH(_STRETCH_TAKES, "--stretch", default="1")] = None
 
 
@@ -110,7 +114,7 @@ class Files:
     plot: Annotated[str | None, option("FILE", f"map of the gain margin ({', '.join(PLOT_SUFFIXES)})")] = None
     report: Report = None
     gains: Annotated[bool, option("", "also find gains of this law that hold at every point")] = False
-    check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
+    check: Annotated[str | CheckName | None, option("ENGINES", _CHECK_TAKES)] = None
 
 
 def judged(law: Any, parameters: Mapping[str, Any], where: Where | Link, files: Files | None) -> int:
@@ -147,10 +151,18 @@ def judged(law: Any, parameters: Mapping[str, Any], where: Where | Link, files: 
     return status
 
 
-def certificate_text(found: QueueCertificate, notes: Sequence[str] = ()) -> str:
-    """A certificate for people: verdict, rows, what it leaves out, and further notes."""
+def certificate_text(found: QueueCertificate, notes: Sequence[str] = (), name: str = "") -> str:
+    """A certificate for people: verdict after a queue's name, rows, what it leaves out, and further notes."""
     warnings = [f"warning: {warning}" for warning in found.certificate.warnings]
-    return report(found.verdict, found.rows, [*warnings, *notes])
+    title = f"{name}: {found.verdict}" if name else found.verdict
+    if len(title) > _LONGEST_TITLE:
+        parts = title.split("; ")
+        title = "\n  ".join(
+            line
+            for part in [*(f"{each};" for each in parts[:-1]), parts[-1]]
+            for line in wrap(part, _LONGEST_TITLE - 2)
+        )
+    return report(title, found.rows, [*warnings, *notes])
 
 
 def engines_of(text: str | None) -> tuple[str, ...]:

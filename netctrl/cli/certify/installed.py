@@ -142,7 +142,7 @@ def _listed(
         parts = [
             f"{each.name}\n\n  no certificate: {each.reason}\n"
             if each.certificate is None
-            else f"{each.name}: {certificate_text(each.certificate)}"
+            else certificate_text(each.certificate, name=each.name)
             for each in found.queues
         ]
         parts += [

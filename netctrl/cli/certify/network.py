@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from netctrl.cli.app import answer, check_files, invocation, picture, report, write_all
+from netctrl.cli.cases import ScenarioName
 from netctrl.cli.certify.common import CertificateJson, CertificateOutput
 from netctrl.cli.options import PLOT_SUFFIXES, Kind, Report, given, option, positional, ranged
 from netctrl.core.errors import FileError, InvalidValue, Status
@@ -75,7 +76,7 @@ class _NetworkFiles:
 
 def network(
     scenario: Annotated[
-        str, positional("SCENARIO", "scenario of links and flows: a file, or the name of a bundled one")
+        ScenarioName, positional("SCENARIO", "scenario of links and flows: a file, or the name of a bundled one")
     ],
     /,
     ranges: _Ranges | None = None,

@@ -191,7 +191,7 @@ def wred(
     files: Files | None = None,
     *,
     min_bytes: Annotated[int, BYTES(f"lower threshold of the queue: {SIZE_TAKES}")],
-    max_bytes: Annotated[int, BYTES("upper threshold of the queue, above which every packet is chosen")],
+    max_bytes: Annotated[int, BYTES("upper threshold of the queue, above which every packet is chosen, as in 2MiB")],
     max_percent: Annotated[
         int, _PERCENT(f"at the upper threshold: {_PERCENT_TAKES}", "--probability", default="100")
     ] = 100,

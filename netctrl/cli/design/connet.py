@@ -25,7 +25,10 @@ def connet(
     wanted: Wanted | None = None,
     *,
     model: Annotated[
-        ModelName, option("FILE", "model file of netctrl identify, or the name of one that comes with netctrl")
+        ModelName,
+        option(
+            "FILE", "model file of netctrl identify, or the name of one that comes with netctrl, as in connet-paper"
+        ),
     ],
     method: Annotated[
         str | None, option("METHOD", "lqi (integral action), or paper (the published LQG)", default="lqi")

@@ -30,7 +30,8 @@ def hftrac(
     wanted: Wanted | None = None,
     *,
     network: Annotated[
-        NetworkName, option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl")
+        NetworkName,
+        option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl, as in tandem"),
     ],
     interval_s: Annotated[float, TIME(f"interval at which rates are set: {DURATION_TAKES}", default="10ms")] = 0.01,
     mu: Annotated[float | None, _MU(MU_TAKES)] = None,

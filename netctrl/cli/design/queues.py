@@ -25,6 +25,7 @@ from netctrl.cli.certify.law_options import (
 from netctrl.cli.design.common import Wanted, call, deliver, design_report
 from netctrl.cli.options import TIME, given, kind, option
 from netctrl.core.errors import InvalidValue
+from netctrl.core.names import CheckName
 from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, parse_count
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Goal(Feeling):
 class PiGoal(Goal):
     """What is sought, and how the law is compared with the shipped gains."""
 
-    check: Annotated[str | None, option("ENGINES", _CHECK_TAKES)] = None
+    check: Annotated[str | CheckName | None, option("ENGINES", _CHECK_TAKES)] = None
 
     def engines(self) -> tuple[str, ...]:
         """Engines of the comparison; those beside packets where figures are sought."""

@@ -40,7 +40,10 @@ def ns3(
     ] = None,
     /,
     *,
-    output: Annotated[str, option("DIR", "folder for the program: new, empty or an earlier export", "--output", "-o")],
+    output: Annotated[
+        str,
+        option("DIR", "folder for the program: new, empty or an earlier export, as in my-program", "--output", "-o"),
+    ],
     scenario: Annotated[
         ScenarioName | None,
         option(

@@ -37,7 +37,9 @@ _ROUNDING = 1e-12
 class TcJob:
     """Options of the command line as text; None where not given."""
 
-    output: Annotated[str, option("DIR", "folder for the files: new, empty or an earlier export", "--output", "-o")]
+    output: Annotated[
+        str, option("DIR", "folder for the files: new, empty or an earlier export, as in my-files", "--output", "-o")
+    ]
     interfaces: Annotated[
         str | None,
         option(

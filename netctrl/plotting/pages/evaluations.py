@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from matplotlib.figure import Figure
+
+from netctrl.core.errors import InvalidValue
 from netctrl.evaluation.metrics import METRICS
 from netctrl.evaluation.record import EvaluatedCase, EvaluatedSection, Evaluation, difference_text, measured_text
 from netctrl.evaluation.run import SECTIONS
@@ -55,8 +58,23 @@ def _named(found: Evaluation) -> Iterator[tuple[EvaluatedSection, EvaluatedCase]
     return ((each, case) for each in found.sections for case in each.cases if case.reason is None)
 
 
-def _tradeoff(found: Evaluation) -> list[Html]:
-    """The figure, with the values of each case; nothing where no delay was measured."""
+def evaluation_figure(found: Evaluation) -> Figure:
+    """Delay and utilization of each case, and of its reference.
+
+    Raises
+    ------
+    InvalidValue
+        No case measured a delay.
+    """
+    cases, _ = _measured(found)
+    if not cases:
+        raise InvalidValue("plot", found.law.name, "an evaluation whose cases measure a delay and a utilization")
+    names = {case.reference for each, case in _named(found) if case.reference and each.section != _VARIED}
+    return tradeoffs_figure(cases, law=found.law.name, reference=", ".join(sorted(names)))
+
+
+def _measured(found: Evaluation) -> tuple[list[TradeOff], list[str]]:
+    """Each case that measured a delay, with its values as text."""
     cases: list[TradeOff] = []
     texts: list[str] = []
     for each, case in _named(found):
@@ -72,10 +90,15 @@ def _tradeoff(found: Evaluation) -> list[Html]:
         values = f"queueing {measured_text(delay.metric, delay.mean, delay.half_width)}"
         values += f"\nused {measured_text(used.metric, used.mean, used.half_width)}"
         texts.append(f"{each.section} {case.name}\n{values}")
+    return cases, texts
+
+
+def _tradeoff(found: Evaluation) -> list[Html]:
+    """The figure, with the values of each case; nothing where no delay was measured."""
+    cases, texts = _measured(found)
     if not cases:
         return []
-    names = {case.reference for each, case in _named(found) if case.reference and each.section != _VARIED}
-    drawn = tradeoffs_figure(cases, law=found.law.name, reference=", ".join(sorted(names)))
+    drawn = evaluation_figure(found)
     points = [(case.delay_s, 100.0 * case.utilization, text) for case, text in zip(cases, texts, strict=True)]
     caption = "Each case once; lines lead from the reference. Point at a case for its values, or use the arrow keys."
     return [figure(drawn, "e", caption, points_of(drawn.axes[0], points))]
