@@ -55,7 +55,7 @@ def test_it_is_for_people_and_status_3_where_one_does_not_hold(run: Run) -> None
     assert err == f"error: {out.splitlines()[0]}\n"
     assert out.startswith("certified queues: 3 of 4, ")
     assert "\npie 1: on eth0, root: pie with 2 flows at 200 ms: doesn't hold;" in out
-    assert "% used (at least 98 % is asked), by packets\n" in out
+    assert "% used (at least 98 % is asked), by packets;" in " ".join(out.split())
     assert "\nsfq 2: on eth0, root\n\n  no certificate: its optional RED" in out
 
 

@@ -156,12 +156,9 @@ def certificate_text(found: QueueCertificate, notes: Sequence[str] = (), name: s
     warnings = [f"warning: {warning}" for warning in found.certificate.warnings]
     title = f"{name}: {found.verdict}" if name else found.verdict
     if len(title) > _LONGEST_TITLE:
-        parts = title.split("; ")
-        title = "\n  ".join(
-            line
-            for part in [*(f"{each};" for each in parts[:-1]), parts[-1]]
-            for line in wrap(part, _LONGEST_TITLE - 2)
-        )
+        answer, *figures = title.split("; ")  # the answer stays whole, for who looks for it
+        parts = [answer, *("\n  ".join(wrap(each, _LONGEST_TITLE - 3)) for each in figures)]
+        title = ";\n  ".join(parts)
     return report(title, found.rows, [*warnings, *notes])
 
 
