@@ -71,9 +71,10 @@ def installed_figure(found: InstalledCertificates) -> ShownFigure:
     """
     drawn = []
     for each in found.queues:
-        if each.certificate is not None and has_map(each.certificate):
-            law, inputs = each.certificate.law, each.certificate.inputs
-            drawn.append((each.name, each.certificate, margin_map(subject_of(law.name, law.parameters), inputs)))
+        if (made := each.certificate) is not None:
+            subject = subject_of(made.law.name, made.law.parameters)
+            if not isinstance(subject, CycleSubject):  # as of `has_map`
+                drawn.append((each.name, made, margin_map(subject, made.inputs)))
     if not drawn:
         raise InvalidValue("plot", found.verdict, f"a queue of {_MAPPED}")
     return margins_figure(drawn, columns=min(3, len(drawn)))
