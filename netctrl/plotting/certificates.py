@@ -70,10 +70,11 @@ def installed_figure(found: InstalledCertificates) -> ShownFigure:
         There is none.
     """
     drawn = []
-    for each in found.queues:
-        if each.certificate is not None and has_map(each.certificate):
-            law, inputs = each.certificate.law, each.certificate.inputs
-            drawn.append((each.name, each.certificate, margin_map(subject_of(law.name, law.parameters), inputs)))
+    for each in (each for each in found.queues if each.certificate is not None):
+        certificate: Any = each.certificate
+        law = subject_of(certificate.law.name, certificate.law.parameters)
+        if not isinstance(law, CycleSubject):
+            drawn.append((each.name, certificate, margin_map(law, certificate.inputs)))
     if not drawn:
         raise InvalidValue("plot", found.verdict, f"a queue of {_MAPPED}")
     return margins_figure(drawn, columns=min(3, len(drawn)))
