@@ -34,6 +34,23 @@ CLAIMS = re.compile(r"^\[claims: (.+)\]$", re.MULTILINE)
 TABLE = re.compile(r"^\[table: ([\w-]+)\]$", re.MULTILINE)
 
 
+# Where a page's path begins with -> its weight in the search: what to do before why, and both before what there is.
+WEIGHTS = {
+    "how-to/my-queue": 20.0,
+    "how-to/": 8.0,
+    "tutorials/": 4.0,
+    "explanation/": 3.0,
+    "figures/": 3.0,
+    "reference/api/": 0.1,
+    "reference/nomenclature": 7.0,
+    "reference/citation": 8.0,
+    "reference/": 2.0,
+    "contributing/": 0.1,
+    "changelog": 0.05,
+    "": 1.0,
+}
+
+
 def on_config(config: Any) -> Any:
     """Show the version at the foot of each page; edit links only where it is known whose."""
     config.copyright = f"netctrl {netctrl.__version__}. {config.copyright}"
@@ -70,8 +87,10 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Replace each line that asks for claims, or for a table that a figure made, by the table."""
+    """Replace each line that asks for claims, or for a table that a figure made, by the table; weigh the page."""
     root = Path(config.config_file_path).parent
+    weight = next(weight for start, weight in WEIGHTS.items() if page.file.src_path.startswith(start))
+    page.meta["search"] = {"boost": weight}
     claims = root / "data" / "claims" / f"{Path(page.file.src_path).stem}.csv"
 
     def made(match: re.Match[str]) -> str:

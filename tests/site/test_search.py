@@ -1,0 +1,96 @@
+"""What the search of the built site answers to users' own words: the page that has to come first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.needs("browser", "site")]
+
+SEARCH_MS = 180_000
+"""Until the browser has made the index of the whole site, on a busy machine."""
+ANSWER_MS = 20_000
+"""Until it answers once the index is there."""
+
+OPERATOR = {
+    "my queue oscillates": "how-to/my-queue/",
+    "queue is always full": "how-to/my-queue/",
+    "PIE for 80 users": "how-to/my-queue/",
+    "how many flows are 80 users": "how-to/my-queue/",
+    "bufferbloat settings for 50 Mbit/s": "how-to/my-queue/",
+    "which fq_codel target for a slow link": "how-to/design-queue/",
+    "tune RED thresholds": "how-to/design-queue/",
+    "DCTCP marking threshold 100G": "how-to/design-queue/",
+    "WRED profile for a SONiC switch": "how-to/design-queue/",
+    "is cake right for satellite": "how-to/my-queue/",
+    "are the queues of my router stable": "how-to/certify/",
+    "undo tc changes": "how-to/linux-export/",
+    "limit curl to 20 Mbit/s": "how-to/agents/",
+    "install without Jupyter": "how-to/install/",
+    "send a report to a colleague": "how-to/report/",
+    "exit status": "how-to/command-line/",
+    "json output": "how-to/command-line/",
+    "tab completion in bash": "how-to/command-line/",
+}
+STUDENT = {
+    "import a CSV trace": "how-to/read-capture/",
+    "read a pcap": "how-to/read-capture/",
+    "BBR against cubic": "how-to/evaluate/",
+    "RFC 7928 tests": "how-to/evaluate/",
+    "reproduce figure 7 of HFTraC": "figures/hftrac/",
+    "simulate TCP under an AQM": "tutorials/notebooks/simulation/",
+    "simulate my own topology": "tutorials/your-network/",
+    "run my own AQM in ns-3": "how-to/ns3/",
+    "test my tcp in a kernel without hardware": "how-to/virtual-kernel/",
+    "run a sweep on a cluster": "how-to/cluster/",
+    "which symbol is the round-trip time": "reference/nomenclature/",
+    "how do I cite netctrl": "reference/citation/",
+    "does the fluid agree with ns-3": "how-to/ns3/",
+}
+CONTROL_ENGINEER = {
+    "identify a model from measurements": "how-to/read-capture/",
+    "fit a controller to my link": "tutorials/notebooks/connet/",
+    "LQR for a network": "explanation/hftrac/",
+    "MPC for data centres": "explanation/mpcc/",
+    "phase margin with delay": "explanation/margins/",
+    "export gains to ns-3": "how-to/ns3/",
+    "what does ADMISSIBLE mean": "reference/nomenclature/",
+    "stability of several bottlenecks": "how-to/certify/",
+    "L4S and TCP Prague": "explanation/queue-laws/",
+}
+QUESTIONS = OPERATOR | STUDENT | CONTROL_ENGINEER
+
+
+NOTHING = "zzzqqq"
+"""Between two questions, so that what is read is the answer to the second."""
+
+
+@pytest.fixture(scope="module")
+def ask(browser, host) -> Iterator[Any]:
+    """The pages that the search finds, best first, in one page whose index is made once."""
+    page = browser.new_page()
+    page.goto(host)
+    box, said = page.locator("input.md-search__input"), page.locator(".md-search-result__meta")
+
+    def typed(words: str) -> None:
+        box.fill(words)
+        box.dispatch_event("keyup")
+
+    def found(words: str) -> list[str]:
+        typed(NOTHING)
+        said.filter(has_text="No matching documents").wait_for(state="attached", timeout=SEARCH_MS)
+        typed(words)
+        said.filter(has_text=re.compile(r"\d matching document")).wait_for(state="attached", timeout=ANSWER_MS)
+        links = page.eval_on_selector_all("a.md-search-result__link", "all => all.map((each) => each.href)")
+        return list(dict.fromkeys(re.sub(r"[?#].*", "", link).removeprefix(host) for link in links))
+
+    yield found
+    page.close()
+
+
+@pytest.mark.parametrize(("words", "page"), QUESTIONS.items())
+def test_the_page_that_answers_comes_first(ask, words, page) -> None:
+    assert ask(words)[0] == page
