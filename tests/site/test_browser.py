@@ -13,6 +13,7 @@ import netctrl
 pytestmark = [pytest.mark.needs("browser", "site")]
 
 PHONE_WIDTH = 390
+DESKTOP_WIDTH = 1366
 FIRST = 8
 """Results of a search in which what was sought has to be."""
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -21,6 +22,24 @@ FORMULA = re.compile(r"\$\$.+?\$\$|(?<![\\$\w])\$(?!\s)[^$\n]+?(?<!\s)\$(?!\d)",
 
 def test_no_page_scrolls_sideways(seen) -> None:
     assert {path: page.width for path, page in seen.items() if page.width > PHONE_WIDTH} == {}
+
+
+CUT_OFF = """() => [...document.querySelectorAll(
+  ".md-content pre > code, .md-content .md-typeset__scrollwrap, .md-content .doc-signature code"
+)].filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.innerText.slice(0, 80))"""
+
+
+def test_code_tables_and_signatures_fit_a_desktop(browser, host, site, pages) -> None:
+    """Figures' pages and the table of shipped gains are wider; BibTeX stays whole."""
+    page = browser.new_page(viewport={"width": DESKTOP_WIDTH, "height": 900})
+    found = {}
+    for path in (each.relative_to(site).as_posix() for each in pages):
+        if not path.startswith(("figures/", "explanation/queue-laws/", "reference/citation/")):
+            page.goto(host + path)
+            found[path] = page.evaluate(CUT_OFF)
+    page.close()
+    assert len(found) > 40
+    assert {path: cut for path, cut in found.items() if cut} == {}
 
 
 def test_no_page_complains_or_asks_another_host(seen) -> None:
