@@ -94,3 +94,31 @@ def ask(browser, host) -> Iterator[Any]:
 @pytest.mark.parametrize(("words", "page"), QUESTIONS.items())
 def test_the_page_that_answers_comes_first(ask, words, page) -> None:
     assert ask(words)[0] == page
+
+
+WALKS = {
+    "PIE for 80 users at 50 Mbit/s": ("My queue …", "So 80 users who need"),
+    "it oscillates on a path of 200 ms": ("My queue …", "--rtt 200ms"),
+    "from a CSV of measurements to a controller": ("from a trace to a closed loop", "netctrl.connet("),
+    "BBR and Cubic on a Starlink-like trace": ("evaluate an AQM or a sender", "bbr: 101 Mbit/s"),
+    "my own AQM in ns-3": ("Bring your own law", "--compare fluid,packet,ns3"),
+    "1,000 points on Dask": ("sweeps on a cluster", "--dask tcp://"),
+    "each link of a GraphML failed": ("Your own network in fifteen minutes", "read_graphml"),
+    "curl at 20 Mbit/s": ("pace a sender", "curl"),
+    "HFTraC's Fig. 7": ("HFTraC", "Figure 7: load"),
+    "in Jupyter": ("Tutorials", "My queue: what users feel", "pie.explore()"),
+    "undo what was changed on a router": ("From a Design to a running router", "Restore the earlier queues"),
+    "DCTCP's marking threshold": ("better gains", "An ECN marking threshold", "netctrl design ecn"),
+}
+
+
+@pytest.mark.parametrize(("links", "answer"), [(links, answer) for *links, answer in WALKS.values()], ids=WALKS)
+def test_a_question_is_answered_in_three_clicks_from_home(browser, host, links, answer) -> None:
+    page = browser.new_page(viewport={"width": 1366, "height": 900})
+    page.goto(host)
+    assert len(links) <= 3
+    for link in links:
+        page.locator(".md-content a, .md-nav a, .md-tabs a").filter(has_text=link, visible=True).first.click()
+        page.wait_for_load_state()
+    assert answer in page.locator(".md-content").inner_text()
+    page.close()
