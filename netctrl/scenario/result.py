@@ -219,10 +219,6 @@ class Result(Reported):
             raise InvalidValue(key[1], key[0], f"one of {', '.join(own)}{did_you_mean(key[0], own)}")
         return self._estimate(found[key]).mean
 
-    def __contains__(self, key: object) -> bool:
-        """Whether `result[key]` is a figure."""
-        return key in self.figures()
-
     def of(self, name: str) -> dict[str, float]:
         """All figures of one link, flow or other object: quantity -> mean over the runs, in SI units.
 

@@ -60,7 +60,7 @@ def test_the_list_names_every_section_and_runs_nothing(capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["piee"], "LAW: got 'piee', takes a Design file, or one of "),
+        (["piee"], "LAW: unknown 'piee'; did you mean 'pie'?"),
         (["pie", "--engine", "fluid"], "--engine: got 'fluid', takes one of packet, ns3, kernel"),
         (["pie", "--only", "99"], "--only: got '99', takes one of 2.1, 2.2"),
         (["pie", "--set", "target"], "--set: got 'target', takes NAME=VALUE"),

@@ -287,9 +287,6 @@ def test_what_was_not_measured_is_named() -> None:
         found["throughputs", "up"]
     with pytest.raises(InvalidValue, match=r"of: got 'upp', takes one of up.*did you mean 'up'"):
         found["loss", "upp"]
-    assert ("loss", "up") in found
-    assert ("losses", "up") not in found
-    assert "loss" not in found
     with pytest.raises(InvalidValue, match="a quantity and an object"):
         found["loss"]  # ty: ignore[invalid-argument-type]
     with pytest.raises(InvalidValue, match=r"quantity: got 'backlogs'.*did you mean 'backlog'"):

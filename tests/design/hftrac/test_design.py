@@ -197,7 +197,7 @@ def test_design_and_picture_are_written(way, suffix, tmp_path, capsys) -> None:
         (["--mu", "1", "--horizon", "soon"], 2, "--horizon"),
         (["--mu", "1", "--horizon", "3"], 3, "too short"),
         (["--mu", "1", "--information-delay", "1.5"], 2, "--information-delay"),
-        (["--mu", "1", "--architecture", "goad"], 2, "god, centralized, coordinated, myopic"),
+        (["--mu", "1", "--architecture", "goad"], 2, "--architecture: unknown 'goad'; did you mean 'god'?"),
         (["--mu", "1", "--capacity", "fast"], 2, "--capacity"),
         *[(["--mu", "1", "--jobs", jobs], 2, "--jobs: got") for jobs in ("0", "-2", "1.5", "many")],
     ],
