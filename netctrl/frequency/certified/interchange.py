@@ -74,9 +74,17 @@ def from_control(
     --------
     >>> import control, netctrl
     >>> netctrl.from_control(control.tf([3], [2, 1, 0]), delay_s=0.1)
-    DelayLoop(gain=3.0, delay=0.1, integrators=1, leads=(), lags=(2.0,))
+    DelayLoop
+      gain: 3.0
+      delay: 0.1
+      integrators: 1
+      leads: ()
+      lags: (2.0,)
     >>> netctrl.from_control(control.tf([1], [1, 0.2, 1]), delay_s=0.1)
-    OpenLoop(numerator=((0.1, (1.0,)),), denominator=((0.0, (1.0, 0.2, 1.0)),), dt=0.0)
+    OpenLoop
+      numerator: ((0.1, (1.0,)),)
+      denominator: ((0.0, (1.0, 0.2, 1.0)),)
+      dt: 0.0
     """
     later = checked_delay(delay_s)
     numerator, denominator, dt = _polynomials(system, argument)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from math import pi
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from netctrl.plants.queues.cubic_response import CubicMode, cubic_response
 from netctrl.plants.queues.high_frequencies import Equilibrium, leading_of
 from netctrl.plants.queues.queue_laws import Averaged
 from netctrl.plants.queues.window_response import aimd_response, scalable_response
-
-if TYPE_CHECKING:
-    from netctrl.plants.queues.queue_response import QueueResponse
 
 _FREE: dict[str, Any] = {"fastmath": {"reassoc", "contract", "arcp", "nsz"}}
 """Sums in any order and divisions by reciprocals, a third faster; inf and nan stay what they are."""
@@ -92,12 +89,12 @@ class Placed(NamedTuple):
             return np.concatenate(list(parts))
 
 
-def placed(response: QueueResponse, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, most: tuple[int, int]) -> Placed:
+def placed(response: Any, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, most: tuple[int, int]) -> Placed:
     """The response at points with known outputs.
 
     Parameters
     ----------
-    response : QueueResponse
+    response : QueueResponse of `netctrl.plants.queues.queue_response`
     x, flows, rtt : ndarray, shape (k,)
         Output, N and tau [s].
     most : (int, int)
@@ -144,7 +141,7 @@ def _numbers(k: Any) -> tuple[float, ...]:
     return kind, sender.averaging, sender.spread, sender.notice, k.queued
 
 
-def _leads(response: QueueResponse, point: Equilibrium, delays: list, size: int) -> tuple[np.ndarray, np.ndarray]:
+def _leads(response: Any, point: Equilibrium, delays: list, size: int) -> tuple[np.ndarray, np.ndarray]:
     lead = leading_of(response, point)
     found = np.zeros((size, len(lead.classes) + 1, 4))
     for j, i in enumerate(lead.classes):
