@@ -123,13 +123,14 @@ def placed(response: Any, x: np.ndarray, flows: np.ndarray, rtt: np.ndarray, mos
         elif isinstance(mode, CubicMode):
             found[:, _MODE:] = np.stack([mode.losses, mode.share, *mode.residues], axis=1)
     factor = 1.0 / x
-    if isinstance(law, Averaged):  # nothing is left of aliases, yet a packet that is dropped is read late
+    if isinstance(law, Averaged):  # no aliases
         of, leads = np.array([-1]), np.zeros((len(x), 1, 4))
-        leads[:, -1, 0] = delays[-1] if response.drops else 0.0
         factor, numbers = factor * point.rise, (response.epoch, 0.0, 0.0, law.corner)
     else:
         of, leads = _leads(response, point, delays, len(x))
         factor, numbers = factor * law.steeper(x), (response.epoch, law.integral, law.proportional, 0.0)
+    if response.drops:  # under either law the packet that is missing is read late
+        leads[:, -1, 0] = delays[-1]
     senders = np.array([_numbers(k) for k in kinds])
     flags = response.clocked, response.several_clocks
     return Placed(senders, classes, of, leads, factor, numbers, flags, most)
@@ -147,7 +148,7 @@ def _leads(response: Any, point: Equilibrium, delays: list, size: int) -> tuple[
     for j, i in enumerate(lead.classes):
         found[:, j] = np.stack(np.broadcast_arrays(delays[i] + lead.lags[j], 0.0, lead.thirds[j], lead.fourths[j]), -1)
     if lead.second is not None:
-        found[:, -1, 0], found[:, -1, 1] = delays[-1], lead.second
+        found[:, -1, 1] = lead.second
     return np.array([*lead.classes, -1]), found
 
 
