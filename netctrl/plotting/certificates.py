@@ -14,7 +14,7 @@ from netctrl.certificates.codel import CycleSubject
 from netctrl.certificates.installed import InstalledCertificates
 from netctrl.certificates.predicted import figures_map
 from netctrl.certificates.record import QueueCertificate
-from netctrl.certificates.search import margin_map
+from netctrl.certificates.search import MarginMap, margin_map
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE, format_quantity, packets_per_second
 from netctrl.design.queue.design import certificate_of
@@ -45,15 +45,21 @@ def certificate_figure(found: QueueCertificate) -> ShownFigure:
     InvalidValue
         A threshold or CoDel, which have no gain margin.
     """
-    law = subject_of(found.law.name, found.law.parameters)
-    if isinstance(law, CycleSubject):  # as of `has_map`
+    over = _margins(found)
+    if over is None:
         raise InvalidValue("plot", found.law.name, _MAPPED)
-    return margin_figure(found, margin_map(law, found.inputs))
+    return margin_figure(found, over)
 
 
 def has_map(found: QueueCertificate) -> bool:
     """Whether a certificate's law has gain margins to draw."""
     return not isinstance(subject_of(found.law.name, found.law.parameters), CycleSubject)
+
+
+def _margins(found: QueueCertificate) -> MarginMap | None:
+    """Map of a certificate's gain margins; None of a law without them, as of `has_map`."""
+    law = subject_of(found.law.name, found.law.parameters)
+    return None if isinstance(law, CycleSubject) else margin_map(law, found.inputs)
 
 
 def queue_figure(design: QueueDesign) -> ShownFigure:
@@ -71,10 +77,8 @@ def installed_figure(found: InstalledCertificates) -> ShownFigure:
     """
     drawn = []
     for each in found.queues:
-        if (made := each.certificate) is not None:
-            subject = subject_of(made.law.name, made.law.parameters)
-            if not isinstance(subject, CycleSubject):  # as of `has_map`
-                drawn.append((each.name, made, margin_map(subject, made.inputs)))
+        if each.certificate is not None and (over := _margins(each.certificate)) is not None:
+            drawn.append((each.name, each.certificate, over))
     if not drawn:
         raise InvalidValue("plot", found.verdict, f"a queue of {_MAPPED}")
     return margins_figure(drawn, columns=min(3, len(drawn)))

@@ -69,6 +69,10 @@ def evaluation_figure(found: Evaluation) -> Figure:
     cases, _ = _measured(found)
     if not cases:
         raise InvalidValue("plot", found.law.name, "an evaluation whose cases measure a delay and a utilization")
+    return _drawn(found, cases)
+
+
+def _drawn(found: Evaluation, cases: list[TradeOff]) -> Figure:
     names = {case.reference for each, case in _named(found) if case.reference and each.section != _VARIED}
     return tradeoffs_figure(cases, law=found.law.name, reference=", ".join(sorted(names)))
 
@@ -98,7 +102,7 @@ def _tradeoff(found: Evaluation) -> list[Html]:
     cases, texts = _measured(found)
     if not cases:
         return []
-    drawn = evaluation_figure(found)
+    drawn = _drawn(found, cases)
     points = [(case.delay_s, 100.0 * case.utilization, text) for case, text in zip(cases, texts, strict=True)]
     caption = "Each case once; lines lead from the reference. Point at a case for its values, or use the arrow keys."
     return [figure(drawn, "e", caption, points_of(drawn.axes[0], points))]
