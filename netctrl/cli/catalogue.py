@@ -40,7 +40,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     engines: tuple[str, ...] | None = None
     """Engines that run a law; None where that was not asked or can't be determined."""
     verbs: tuple[str, ...] | None = None
-    """Of a queue: which of certify and design take it."""
+    """Commands that take a queue: certify, design or both."""
 
 
 def entries(kind: str) -> list[Entry]:
@@ -144,7 +144,7 @@ else:  # any text is taken, and a shell completes these
 
 
 def heading(kind: str) -> str:
-    """What the entries of one of KINDS are, and which commands take them."""
+    """Heading of one of KINDS: what its entries are, and which commands take them."""
     return _LISTS[kind].heading
 
 

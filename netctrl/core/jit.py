@@ -387,7 +387,7 @@ class _Announcement(event.Listener):
 
 
 def _speaks() -> bool:
-    """Whether to say it: in the main process or its first worker, unless NETCTRL_QUIET is set."""
+    """Whether this process says it: the main one or its first worker does, unless NETCTRL_QUIET is set."""
     from multiprocessing import current_process
 
     name = current_process().name

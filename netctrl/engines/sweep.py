@@ -128,7 +128,8 @@ def sweep_to_file(
     FileError
         The file can't be written, or the folder holds blocks of another sweep, or of this one without `resume`.
     InvalidValue, NoAdmissibleDesign
-        As for `sweep`; NetctrlError where a worker process is killed: finished blocks are kept, and `resume` goes on.
+        As for `sweep`, or a file of another kind; NetctrlError where a worker process is killed: finished blocks are
+        kept, and `resume` goes on.
     """
     spec = _checked(spec, law, engine, progress)
     check_writable(path)
@@ -235,14 +236,14 @@ def _naming(cell: Cell) -> Generator[None]:
 
 
 def _is_parquet(path: Any) -> bool:
-    """Whether a sweep's file is Parquet; MissingLibrary before the work if none can be written."""
-    suffix = Path(checked_path(path)).suffix.lower()
+    """Kind of a sweep's file: Parquet, or CSV; MissingLibrary before the work if Parquet can't be written."""
+    suffix = checked_path(path).suffix.lower()
     if suffix not in TABLES:
         raise InvalidValue("path", os.fspath(path), f"a file that ends with {' or '.join(TABLES)}")
-    if suffix == ".parquet":
+    if parquet := suffix == ".parquet":
         with optional_import():
             import_module("pyarrow")
-    return suffix == ".parquet"
+    return parquet
 
 
 def _table(tasks: list[_Task], blocks: list[_Rows]) -> pd.DataFrame:
