@@ -14,8 +14,6 @@ pytestmark = [pytest.mark.needs("browser", "site")]
 
 PHONE_WIDTH = 390
 DESKTOP_WIDTH = 1366
-FIRST = 8
-"""Results of a search in which what was sought has to be."""
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 FORMULA = re.compile(r"\$\$.+?\$\$|(?<![\\$\w])\$(?!\s)[^$\n]+?(?<!\s)\$(?!\d)", re.DOTALL)
 
@@ -91,35 +89,8 @@ def test_what_is_wrong_is_seen(seen_of, content, which) -> None:
     assert wrong == ({which} if which else set()) | ({"complaints"} if which == "elsewhere" else set()), found
 
 
-SEARCH_MS = 180_000
-"""Until the browser has made the index of the whole site, on a busy machine."""
-
-
-@pytest.mark.parametrize(
-    ("words", "place"),
-    [
-        ("solve_dare", "reference/api/optimisation/#netctrl.synthesis.riccati.dare.solve_dare"),
-        ("netctrl.arc", "reference/api/designs/#netctrl.design.arc.design.arc"),
-        ("phase_margin_deg", "reference/api/margins/#netctrl.frequency.margins.margins"),
-        ("max_threshold", "reference/scenario-files/#redqueue"),
-        ("xylophone", None),
-        ("jitter", "explanation/connet/"),
-    ],
-)
-def test_the_search_finds(browser, host, words, place) -> None:
-    """A symbol, a field, a key of a file, a word; and of what isn't there nothing."""
-    page = browser.new_page()
-    page.goto(host)
-    page.locator("input.md-search__input").fill(words)
-    said = "a.md-search-result__link" if place else ".md-search-result__meta:text('No matching documents')"
-    page.locator(said).first.wait_for(state="attached", timeout=SEARCH_MS)
-    found = page.eval_on_selector_all("a.md-search-result__link", "all => all.map((each) => each.href)")
-    page.close()
-    without_words = [re.sub(r"\?h=[^#]*", "", link).removeprefix(host) for link in found]
-    assert (place in without_words[:FIRST]) if place else found == []
-
-
 def test_the_index_of_the_search_holds_every_public_name(site) -> None:
     texts = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
     titles = " ".join(each["title"] for each in texts)
+    assert len(netctrl._PUBLIC) > 50
     assert [name for name in netctrl._PUBLIC if f"netctrl.{name}" not in titles] == []

@@ -15,6 +15,9 @@ SEARCH_MS = 180_000
 ANSWER_MS = 20_000
 """Until it answers once the index is there."""
 
+FIRST = 8
+"""Results of a search in which what was sought has to be."""
+
 OPERATOR = {
     "my queue oscillates": "how-to/my-queue/",
     "queue is always full": "how-to/my-queue/",
@@ -43,7 +46,7 @@ STUDENT = {
     "reproduce figure 7 of HFTraC": "figures/hftrac/",
     "simulate TCP under an AQM": "tutorials/notebooks/simulation/",
     "simulate my own topology": "tutorials/your-network/",
-    "run my own AQM in ns-3": "how-to/ns3/",
+    "run my own AQM in ns-3": "how-to/own-law/",
     "test my tcp in a kernel without hardware": "how-to/virtual-kernel/",
     "run a sweep on a cluster": "how-to/cluster/",
     "which symbol is the round-trip time": "reference/nomenclature/",
@@ -94,6 +97,30 @@ def ask(browser, host) -> Iterator[Any]:
 @pytest.mark.parametrize(("words", "page"), QUESTIONS.items())
 def test_the_page_that_answers_comes_first(ask, words, page) -> None:
     assert ask(words)[0] == page
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        ("solve_dare", "reference/api/optimisation/#netctrl.synthesis.riccati.dare.solve_dare"),
+        ("netctrl.arc", "reference/api/designs/#netctrl.design.arc.design.arc"),
+        ("phase_margin_deg", "reference/api/margins/#netctrl.frequency.margins.margins"),
+        ("max_threshold", "reference/scenario-files/#redqueue"),
+        ("xylophone", None),
+        ("jitter", "explanation/connet/"),
+    ],
+)
+def test_the_search_finds(browser, host, words, place) -> None:
+    """A symbol, a field, a key of a file, a word; and of what isn't there nothing."""
+    page = browser.new_page()
+    page.goto(host)
+    page.locator("input.md-search__input").fill(words)
+    said = "a.md-search-result__link" if place else ".md-search-result__meta:text('No matching documents')"
+    page.locator(said).first.wait_for(state="attached", timeout=SEARCH_MS)
+    found = page.eval_on_selector_all("a.md-search-result__link", "all => all.map((each) => each.href)")
+    page.close()
+    without_words = [re.sub(r"\?h=[^#]*", "", link).removeprefix(host) for link in found]
+    assert (place in without_words[:FIRST]) if place else found == []
 
 
 WALKS = {
