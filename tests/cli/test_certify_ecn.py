@@ -20,7 +20,7 @@ ROCE = "--rtt 50us --N 10 --capacity 40Gbit --packet-size 1000"
 def test_a_threshold_that_fills_the_link_is_status_0_and_saved(run: Run) -> None:
     status, out, err = run(f"dctcp --K 65 {LINK} -o found.json --report found.html")
     assert (status, err) == (0, "")
-    assert out.startswith("dctcp with 2 to 40 flows at 100 µs: holds;")
+    assert out.startswith("dctcp with 2 to 40 flows at 100 µs: holds;\n  ")
     assert "link 100 % used, by packets\n" in out  # windows of 40 flows are of 4 packets
     assert "describing function  queue" in out
     assert "(prediction)" in out
@@ -90,7 +90,7 @@ def test_a_profile_of_a_switch_takes_dcqcn(run: Run) -> None:
     Path("config_db.json").write_text(json.dumps({"WRED_PROFILE": {"A": profile}}))
     status, out, _ = run("config_db.json --rtt 10us --N 8:32 --capacity 100Gbit --sender dcqcn")
     assert status == 3
-    assert "wred A, green: dcqcn with 8 to 32 flows at 10 µs: doesn't hold;" in out
+    assert "wred A, green: dcqcn with 8 to 32 flows at 10 µs: doesn't hold;\n  " in out
 
 
 def test_thresholds_that_dont_hold_become_some_that_do(run: Run) -> None:

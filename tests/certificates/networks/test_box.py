@@ -197,6 +197,5 @@ def test_six_decibels_end_where_the_reach_says() -> None:
 @pytest.mark.parametrize("text", ["long", "lng=5ms", "long=5ms:4ms", "long=5ms,long=6ms", "long=x"])
 def test_the_command_line_names_the_option_it_refuses(text: str, capsys) -> None:
     assert main(["network", "parking-lot", "--rtt", text]) == 2
-    assert capsys.readouterr().err.startswith(
-        ("error: --rtt: got", "error: --rtt: unknown 'lng'; did you mean 'long'?")
-    )
+    near = "error: --rtt: unknown 'lng'; did you mean 'long'?"
+    assert capsys.readouterr().err.startswith(near if text == "lng=5ms" else "error: --rtt: got")
