@@ -24,6 +24,8 @@ EXTRAS = PROJECT["optional-dependencies"]
 PINNED = ("-c", "constraints.txt")
 PARALLEL = ("-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder")
 """A process for each core, each file in one of them: its fixtures are made once. conftest.py says which come first."""
+SLOWEST = ("--durations=40", "--durations-min=5")
+"""What the tests' minutes go to, at the end of their output."""
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
 """For each of these processes: more threads would wait for one another, on small matrices for longer than they work."""
 LENIENT = ("-W", "default::DeprecationWarning", "-W", "default::PendingDeprecationWarning")
@@ -71,7 +73,7 @@ def pytest(session: nox.Session, *arguments: str) -> None:
     install_wheel(session, *EXTRAS["test"])
     session.install("--no-deps", "-r", "tests/openconfig.txt")
     # The executable, not `python -m pytest`, which would put the checkout on sys.path.
-    session.run("pytest", "--import-mode=importlib", *PARALLEL, *arguments, *session.posargs)
+    session.run("pytest", "--import-mode=importlib", *SLOWEST, *PARALLEL, *arguments, *session.posargs)
 
 
 @nox.session
