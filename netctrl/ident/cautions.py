@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.ident.innovations import Noise
-from netctrl.ident.subspace.estimate import Estimate
 from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.model.fit import OrderChoice
 from netctrl.model.identified import settled
@@ -142,9 +141,21 @@ class Fits:
     held_out_predicted: np.ndarray | None
 
 
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """What kept a model stable, and its fit in scaled units."""
+
+    stabilised: str
+    """Action of the stability guard; empty without one."""
+    raw_radius: float
+    """Spectral radius of the unguarded shift of Γ."""
+    error: float
+    """Mean square of the simulation error."""
+
+
 def cautions(
     A: np.ndarray,
-    own: Estimate | None,
+    guard: Guard | None,
     noise: Noise | None,
     data: LqReduction,
     trace: SignalTrace,
@@ -153,14 +164,14 @@ def cautions(
     answers: Feedback,
     gains: np.ndarray | None,
 ) -> list[str]:
-    """Warnings about a model with state matrix A; `own` describes netctrl's estimate, None for SIPPY's."""
+    """Warnings about a model with state matrix A; `guard` is None for models without one."""
     return [
         *_feedback(answers, trace),
-        *_stability(A, own),
+        *_stability(A, guard),
         *_gains(A, gains, trace),
         *_slow(A, trace),
         *_dependence(data, trace.outputs, fits.simulated),
-        *_noise(own, noise, trace.outputs, fits),
+        *_noise(guard, noise, trace.outputs, fits),
         *_order(choice),
     ]
 
@@ -199,12 +210,12 @@ def _gains(A: np.ndarray, gains: np.ndarray | None, trace: SignalTrace) -> Itera
         )
 
 
-def _stability(A: np.ndarray, own: Estimate | None) -> Iterator[str]:
+def _stability(A: np.ndarray, guard: Guard | None) -> Iterator[str]:
     radius = float(np.abs(np.linalg.eigvals(A)).max())
-    if own is not None and own.stabilised:
+    if guard is not None and guard.stabilised:
         yield (
-            f"the stability guard acted: the data alone give a pole at |z| = {own.raw_radius:.6g}; used instead: "
-            f"{own.stabilised}, |z| = {radius:.6g}. Lower the order, remove the trend or record longer"
+            f"the stability guard acted: the data alone give a pole at |z| = {guard.raw_radius:.6g}; used instead: "
+            f"{guard.stabilised}, |z| = {radius:.6g}. Lower the order, remove the trend or record longer"
         )
     if radius >= 1.0:
         yield f"the model is unstable: |z| = {radius:.6g}; n4sid, moesp and cva guard against that"
@@ -238,8 +249,8 @@ def _dependence(data: LqReduction, outputs: tuple[str, ...], vaf: np.ndarray) ->
             )
 
 
-def _noise(own: Estimate | None, noise: Noise | None, outputs: tuple[str, ...], fits: Fits) -> Iterator[str]:
-    if noise is None and not (own is not None and own.fitted.error < _EXACT):
+def _noise(guard: Guard | None, noise: Noise | None, outputs: tuple[str, ...], fits: Fits) -> Iterator[str]:
+    if noise is None and not (guard is not None and guard.error < _EXACT):
         exact = [name for name, vaf in zip(outputs, fits.simulated, strict=True) if vaf > 100.0 * (1.0 - _EXACT)]
         why = f"{', '.join(exact)} is free of noise" if exact else "no gain gives a stable predictor"
         yield f"no Kalman gain: {why}"

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
-from netctrl.ident.cautions import Fits, cautions, feedback
+from netctrl.ident.cautions import Feedback, Fits, Guard, cautions, feedback
+from netctrl.ident.choice import FOCUSES, Focus, Validation, choose
 from netctrl.ident.innovations import Noise, noise_of
+from netctrl.ident.learner import COMPARED, Candidate, Learner
+from netctrl.ident.output_error import settled
 from netctrl.ident.signals import Samples, Signals, check_excitation, excitation, signals_of
-from netctrl.ident.subspace.estimate import Estimate, estimate, settled
+from netctrl.ident.subspace.estimate import INSIDE
+from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
-from netctrl.ident.subspace.methods import METHODS, choose_order, subspace
+from netctrl.ident.subspace.methods import METHODS, Subspace, choose_order, shift, subspace
 from netctrl.ident.subspace.sippy_ import SIPPY_METHODS, by_sippy
 from netctrl.ident.uncertainty import bootstrap_poles, gain_draws
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
@@ -30,10 +34,9 @@ if TYPE_CHECKING:
     from netctrl.core.names import IdentMethod
     from netctrl.ident.signals import Options, Table
 
-ALL_METHODS = (*METHODS, *SIPPY_METHODS)
+ALL_METHODS = ("auto", *METHODS, "pbsid", *SIPPY_METHODS)
 
-_MAX_HORIZON, _MAX_ORDER = 20, 20
-_COLUMNS_A_ROW = 3  # columns per row that a default horizon leaves
+_MAX_ORDER = 20
 _TINY = float(np.finfo(float).tiny)
 _RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
 
@@ -68,7 +71,8 @@ def identify(
     outputs: Sequence[str] | None = None,
     segments: str | None = None,
     order: int | Literal["auto"] = "auto",
-    method: IdentMethod = "n4sid",
+    method: IdentMethod = "auto",
+    focus: Focus = "both",
     horizon: int | None = None,
     feedthrough: bool = True,
     held_out: float | SignalTrace | None = None,
@@ -102,7 +106,12 @@ def identify(
     order : int or "auto"
         States n. "auto" counts the canonical correlations of past and future that exceed those of noise alone.
     method : str
-        One of netctrl's weightings "n4sid", "moesp" and "cva", or a method of SIPPY ("sippy-...", one segment only).
+        "auto": the best of those below on stretches left out, refined or not, with noise states or without. Otherwise
+        a subspace weighting "n4sid", "moesp" or "cva", "pbsid" (greatest likelihood, without bias under feedback), or a
+        method of SIPPY ("sippy-...", one segment only).
+    focus : {"both", "simulation", "prediction"}
+        What "auto" compares: simulation, prediction one sample ahead, or the latter among models that simulate as well
+        as the best.
     horizon : int, optional
         Samples i of the past, and of the future, that are regressed on one another; above `order`. By default 20, or
         less for a short trace.
@@ -111,8 +120,8 @@ def identify(
     held_out : float or SignalTrace, optional
         Share of the trace, at its end, that is kept for validation; or another trace for validation.
     refine : bool or "auto"
-        Whether all parameters are refined for the least simulation error. "auto": if that improves the fit on
-        left-out thirds of the trace, and the trace has at most 50,000 samples.
+        Whether all parameters of a method other than "auto" are refined: for the least simulation error, or for
+        "pbsid" to the greatest likelihood. "auto": if that improves the fit on stretches left out.
     bootstrap : int
         Number of draws for the uncertainty of the poles.
     seed : int
@@ -151,32 +160,41 @@ def identify(
     System Identification, 2007.
     """
     trace = signals_of(trace, y, interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
-    _check_options(order, method, feedthrough, refine)
+    _check_options(order, method, focus, feedthrough, refine)
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = _parted(trace, held_out)
     scale = _Scale.of(learned)
     parts = scale.scaled(learned)
     desired = None if order == "auto" else order
-    i = _horizon(parts, horizon, desired)
+    i = horizon_of(parts, horizon, desired)
     data = lq_reduce(parts, i)
-    if desired is not None:
-        n, choice = desired, None
-    else:
-        most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
-        choice = choose_order(data, random, most=most)
-        n = choice.order
+    most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
+    choice = None if desired is not None else choose_order(data, random, most=most)
+    answers = feedback(data, learned.input_values, feedthrough)
+    learner = Learner(parts, i, feedthrough, data_=data)
+    validation = Validation.of(parts, i, feedthrough)
+    picked = None
+    if method == "auto" and validation.possible:
+        picked = choose(validation, most, "prediction" if answers.found else focus, desired)
+    n = desired or (choice.order if picked is None and choice is not None else picked.candidate.order)
     warnings = check_excitation(data, learned.inputs, n)
-    found = _found(parts, data, method, n, i, feedthrough, refine)
+    if method in SIPPY_METHODS:
+        found = _by_sippy(parts, data, method, n, feedthrough)
+    else:
+        candidate = _candidate(method, n, refine, validation, len(learned)) if picked is None else picked.candidate
+        found = _found(learner, candidate)
     around = np.linalg.eigvals(found.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]
-    cloud = bootstrap_poles(data, _own(method), n, draws, random, around) if draws else None
+    cloud = bootstrap_poles(data, _own(method), len(around), draws, random, around) if draws else None
     if draws and cloud is None:
         warnings.append(
             "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
         )
     gains = gain_draws(found.matrices, _about(parts, found.offset), random)
-    return _result(found, scale, learned, tried, parts, data, choice, cloud, gains, method, warnings, argv, files)
+    return _result(
+        found, scale, learned, tried, parts, data, choice, cloud, gains, method, answers, warnings, argv, files
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,21 +232,51 @@ class _Found:
     offset: np.ndarray
     noise: Noise | None
     singular_values: np.ndarray
-    own: Estimate | None
+    guard: Guard | None
+    refined: bool
 
 
-def _found(
-    segments: list[Segment], data: LqReduction, method: str, n: int, i: int, feedthrough: bool, refine: Any
-) -> _Found:
-    if method in SIPPY_METHODS:
-        matrices, K = by_sippy(segments, method, n, i, feedthrough)
-        offset, values, made = np.zeros(data.n_outputs), subspace(data, _own(method)).singular_values, None
-    else:
-        made = estimate(segments, data, method, n, feedthrough, refine)
-        fitted = settled(made.fitted)
-        matrices, K, offset = (fitted.A, fitted.B, fitted.C, fitted.D), None, fitted.offset
-        values = made.found.singular_values
-    return _Found(matrices, offset, noise_of(matrices, _about(segments, offset), data, K), values, made)
+def _candidate(method: str, n: int, refine: Any, validation: Validation, samples: int) -> Candidate:
+    """The candidate of a method by name, refined where asked or where that pays."""
+    if method == "pbsid":
+        return Candidate("pbsid", n, "likelihood", rough=refine is False)
+    plain = Candidate(cast(Any, _own(method)), n)
+    fine = replace(plain, refinement="simulation")
+    if refine is not True:
+        pays = refine == "auto" and samples <= COMPARED and validation.possible
+        fine = fine if pays and validation.score(fine).simulation < validation.score(plain).simulation else plain
+    return replace(fine, noise="gain")
+
+
+def _found(learner: Learner, candidate: Candidate) -> _Found:
+    space = learner.space(candidate.start)
+    if isinstance(space, Subspace):
+        space.gamma(candidate.order)  # refuses an order that the data don't have
+    made = learner.model(candidate)
+    if made is None:
+        raise InvalidValue("order", candidate.order, "fewer states, or another method: the data give no such model")
+    guard = None
+    if candidate.refinement != "likelihood" and isinstance(space, Subspace):
+        said, fitted = cast(Any, learner.fitted(candidate))
+        radius = float(np.abs(np.linalg.eigvals(shift(space.gamma(candidate.order), space.n_outputs))).max())
+        guard = Guard((said or "states regressed") if radius >= INSIDE else "", radius, fitted.error)
+    A, B, C, D = made.matrices
+    T, inverse = settled(A, np.hstack([B, made.K]), C)  # noise states see K alone
+    noise = Noise(inverse @ made.K, made.V) if np.isfinite(made.V).all() else None
+    return _Found(
+        (inverse @ A @ T, inverse @ B, C @ T, D),
+        made.offset,
+        noise,
+        space.singular_values,
+        guard,
+        candidate.refinement != "none",
+    )
+
+
+def _by_sippy(segments: list[Segment], data: LqReduction, method: str, n: int, feedthrough: bool) -> _Found:
+    matrices, K = by_sippy(segments, method, n, data.horizon, feedthrough)
+    offset, values = np.zeros(data.n_outputs), subspace(data, _own(method)).singular_values
+    return _Found(matrices, offset, noise_of(matrices, segments, data, K), values, None, refined=False)
 
 
 def _about(segments: list[Segment], offset: np.ndarray) -> list[Segment]:
@@ -253,6 +301,7 @@ def _result(
     cloud: np.ndarray | None,
     gains: np.ndarray | None,
     method: str,
+    answers: Feedback,
     warnings: list[str],
     argv: Iterable[str],
     files: Iterable[Path],
@@ -261,7 +310,6 @@ def _result(
     fit, vaf, ahead = _tried(found, scale, segments)
     held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
     fits = Fits(vaf, ahead, held_vaf, held_ahead)
-    answers = feedback(data, learned.input_values, bool(D.any()))
     gains = None if gains is None else gains * (scale.y_size[:, None] / scale.u_size)
     noise = found.noise
     if noise is not None:
@@ -270,7 +318,7 @@ def _result(
         if not np.isfinite(V).all() or (np.diag(V) < _TINY).any():
             noise = None
             warnings.append("no Kalman gain: squares of the outputs aren't floats; take another unit")
-    warnings += cautions(found.matrices[0], found.own, found.noise, data, learned, fits, choice, answers, gains)
+    warnings += cautions(found.matrices[0], found.guard, found.noise, data, learned, fits, choice, answers, gains)
     how = Identification(
         method=method,
         order=len(A),
@@ -280,8 +328,8 @@ def _result(
         singular_values=found.singular_values,
         vaf=vaf,
         held_out_vaf=held_vaf,
-        stabilised=found.own is not None and found.own.stabilised != "",
-        refined=found.own is not None and found.own.refined,
+        stabilised=found.guard is not None and found.guard.stabilised != "",
+        refined=found.refined,
         feedback=answers.found,
         steady_gain_draws=gains,
         warnings=tuple(warnings),
@@ -335,10 +383,11 @@ def _visited(measured: np.ndarray, simulated: np.ndarray) -> np.ndarray:
     return np.stack([simulated.min(axis=0).clip(low, high), simulated.max(axis=0).clip(low, high)], axis=1)
 
 
-def _check_options(order: object, method: object, feedthrough: object, refine: object) -> None:
+def _check_options(order: object, method: object, focus: object, feedthrough: object, refine: object) -> None:
     if not (isinstance(order, str) and order == "auto"):
         checked_whole("order", order, "a number of states of at least 1, or 'auto'", at_least=1, at_most=1000)
     checked_word("method", method, ALL_METHODS)
+    checked_word("focus", focus, FOCUSES)
     if not isinstance(feedthrough, bool):
         raise InvalidValue("feedthrough", feedthrough, "True or False")
     if not isinstance(refine, bool | str) or refine not in (True, False, "auto"):
@@ -366,33 +415,3 @@ def _parted(trace: SignalTrace, held_out: object) -> tuple[SignalTrace, SignalTr
             "held_out", f"a constant {still[0]!r}", "samples in which all outputs vary: choose another share"
         )
     return learned, tried
-
-
-def _horizon(segments: Sequence[Segment], horizon: object, order: int | None) -> int:
-    """Requested horizon, or the longest up to 20 that leaves 3 columns per row; InvalidValue if there is none."""
-    m, p = segments[0][0].shape[1], segments[0][1].shape[1]
-    least = 2 if order is None else order + 1
-
-    def columns(i: int) -> int:
-        return sum(max(0, len(u) - 2 * i + 1) for u, _ in segments)
-
-    if horizon is None:
-        usual = max(_MAX_HORIZON, least)
-        for i in range(usual, least - 1, -1):
-            if columns(i) >= _COLUMNS_A_ROW * 2 * i * (m + p):
-                return i
-        need = _COLUMNS_A_ROW * 2 * least * (m + p) + 2 * least - 1
-        raise InvalidValue("samples", sum(len(u) for u, _ in segments), _too_short(need, order, m, p))
-    takes = f"a number of samples of at least {least}, above the order"
-    i = checked_whole("horizon", horizon, f"{takes}; lower the order or lengthen the horizon", at_least=least)
-    if columns(i) < (need := 2 * i * (m + p)):
-        most = next((k for k in range(i, least - 1, -1) if columns(k) >= 2 * k * (m + p)), None)
-        if most is None:
-            raise InvalidValue("samples", sum(len(u) for u, _ in segments), _too_short(need, order, m, p))
-        raise InvalidValue("horizon", i, f"at most {most} with a trace of this length, or a longer trace")
-    return i
-
-
-def _too_short(need: int, order: int | None, m: int, p: int) -> str:
-    states = "" if order is None else f" and {order} states"
-    return f"at least about {need} in segments that aren't short, for {m} inputs, {p} outputs{states}: record longer"

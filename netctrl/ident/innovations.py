@@ -155,7 +155,7 @@ def _regressed(task: _Task, data: LqReduction, none: _Tried) -> np.ndarray | Non
             pairs.append((y[i:] - np.einsum("tqk,kqp->tp", past, theta, optimize=True), s[i:]))
     if not pairs:
         return None
-    found, W = fit(A, C, pairs, True), np.atleast_2d(np.cov(np.vstack([e for e, _ in pairs]).T, bias=True))
+    found, W = fit(A, C, pairs, len(C)), np.atleast_2d(np.cov(np.vstack([e for e, _ in pairs]).T, bias=True))
     G = found.B
     return G if np.abs(np.linalg.eigvals(A - G @ C)).max() < task.radius else _kalman(A, C, G @ W @ G.T, W, G @ W)
 
@@ -209,4 +209,4 @@ def _linearised(task: _Task, at: _Tried) -> np.ndarray:
     root = np.vstack([(vectors / np.sqrt(values)).T, np.diag(np.sqrt(task.extra / (np.diag(at.V) + NOISELESS)))])
     root = root[root.any(axis=1)]
     weighted = [(e, e @ root.T) for e in at.errors]
-    return compressed(A - at.K @ C, root @ C, None, None, weighted, False)[0]
+    return compressed(A - at.K @ C, root @ C, None, None, weighted, 0)[0]

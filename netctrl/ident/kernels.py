@@ -77,10 +77,10 @@ def regressors(
     free: np.ndarray,
     filters: np.ndarray,
     moving: bool,
-    direct: bool,
+    direct: int,
     rows: np.ndarray,
 ) -> None:
-    """Fill `rows` (T p, columns) with x_0, then A and C (where `moving`), B, D (where `direct`), c and y.
+    """Fill `rows` (T p, columns) with x_0, then A and C (where `moving`), B, D of the first `direct` inputs, c and y.
 
     What is carried on: state (n,) x; free (p, n) C A^t; filters (p, s, n) of the inputs, and of the states where
     `moving`.
@@ -111,10 +111,9 @@ def regressors(
                 for j in range(m):
                     row[at] = filters[out, j, i]
                     at += 1
-            if direct:
-                for j in range(m):
-                    row[at + out * m + j] = u[t, j]
-                at += p * m
+            for j in range(direct):
+                row[at + out * direct + j] = u[t, j]
+            at += p * direct
             row[at + out] = 1.0
             row[at + p] = y[t, out]
             for j in range(s):
