@@ -174,10 +174,10 @@ def identify(
     answers = feedback(data, learned.input_values, feedthrough)
     learner = Learner(parts, i, feedthrough, data_=data)
     validation = Validation.of(parts, i, feedthrough)
-    picked = None
+    picked, n = None, desired if choice is None else choice.order
     if method == "auto" and validation.possible:
         picked = choose(validation, most, "prediction" if answers.found else focus, desired)
-    n = desired or (choice.order if picked is None and choice is not None else picked.candidate.order)
+        n = picked.candidate.order
     warnings = check_excitation(data, learned.inputs, n)
     if method in SIPPY_METHODS:
         found = _by_sippy(parts, data, method, n, feedthrough)

@@ -156,6 +156,23 @@ def predictor(data: LqReduction, feedthrough: bool) -> Predictor:
     return Predictor(data, (U[:, kept].T @ G) / np.sqrt(s[kept, None]), s, feedthrough)
 
 
+def arx(data: LqReduction, lags: int, feedthrough: bool) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+    """(A, B, C, D) and K of y_t = Σ a_k y_{t−k} + Σ b_k u_{t−k} + d u_t + e_t over k up to `lags`, with p `lags` states.
+
+    In observer form x^k₊ = x^{k+1} + a_k y + b_k u, y = x¹ + d u + e, so that A − K C is a shift.
+    """
+    i, m, p, R = data.horizon, data.n_inputs, data.n_outputs, data.factor
+    q = m + p
+    past, u, y = R[:, (i - lags) * q : i * q], R[:, i * q : i * q + m], R[:, i * q + m : i * q + q]
+    theta = np.linalg.lstsq(np.hstack([past, u]) if feedthrough else past, y, rcond=1e-12)[0].T
+    D = theta[:, lags * q :] if feedthrough else np.zeros((p, m))
+    by_lag = theta[:, : lags * q].reshape(p, lags, q)[:, ::-1]  # rows of the past are oldest first
+    K = by_lag[:, :, m:].transpose(1, 0, 2).reshape(lags * p, p)
+    B = by_lag[:, :, :m].transpose(1, 0, 2).reshape(lags * p, m) + K @ D
+    C = np.eye(p, lags * p)
+    return (np.eye(lags * p, k=p) + K @ C, B, C, D), K
+
+
 def _places(i: int, m: int, p: int) -> tuple[list[int], list[int], list[int]]:
     """Columns of U_f, of Z_p = (u, y) time by time, and of Y_f."""
     q = m + p
