@@ -27,9 +27,9 @@ _STARTS: tuple[Start, ...] = ("n4sid", "cva", "pbsid")
 _FOLDS = 3
 _STRETCH = 2_000  # samples of each of them in a long trace
 _ORDERS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20)
-_USUAL, _MOST_STATES = 8, 24
+_USUAL, _MOST_STATES, _LAGS = 8, 24, 6
 _AS_GOOD = 0.5  # over √samples: part of the least error variance within which the smaller model is taken
-_SIMULATION_KEPT = 0.003  # of the outputs' variance, by which a better predictor may simulate worse
+_KEPT = 0.003, 0.25, 0.025  # how much worse a better predictor may simulate: see `_as_good`
 _EXACT = 1e-16  # relative to the outputs' variance: below it models don't differ
 _LONG_ENOUGH = 4  # samples a state of a stretch that is simulated
 
@@ -150,6 +150,12 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
         start: Start = "cva" if G.candidate.start == "pbsid" else G.candidate.start
         leading = best(likely, "prediction")[0].candidate.order
         likely += [score(Candidate(start, n, "likelihood")) for n in sorted({leading, G.candidate.order})]
+        outputs = len(G.simulated)
+        likely += [
+            score(Candidate("arx", lags * outputs, "likelihood"))
+            for lags in range(1, _LAGS + 1)
+            if (order is None and lags < most) or lags * outputs == order
+        ]
     noises: list[Score] = []
     if focus != "prediction":
         noises = [score(replace(G.candidate, noise="gain"))]
@@ -159,9 +165,15 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
             noises.append(score(joint))
             if focus == "both" and joint.states <= _MOST_STATES:
                 likely += [score(replace(joint, polish=steps)) for steps in (1, 3)]
-        likely = [each for each in likely if each.simulation <= G.simulation + _SIMULATION_KEPT]
+        likely = [each for each in likely if each.simulation <= _as_good(G.simulation)]
     found = best([*noises, *likely], "prediction")[0]
     return found if np.isfinite(found.prediction) else G
+
+
+def _as_good(error: float) -> float:
+    """Simulation error that counts as no worse: by a quarter, between .3 and 2.5 points of variance accounted for."""
+    least, share, most = _KEPT
+    return error + min(max(share * error, least), most)
 
 
 def _around(orders: list[int], n: int) -> list[int]:

@@ -13,10 +13,10 @@ from netctrl.ident.likelihood import MOST_STEPS, Innovations, by_likelihood, joi
 from netctrl.ident.output_error import Fitted, fit, refine
 from netctrl.ident.subspace.estimate import candidates, stable_versions
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples, lq_reduce
-from netctrl.ident.subspace.methods import Predictor, Subspace, predictor, subspace
+from netctrl.ident.subspace.methods import Predictor, Subspace, arx, predictor, subspace
 from netctrl.ident.validate import Matrices, simulated
 
-Start = Literal["n4sid", "moesp", "cva", "pbsid"]
+Start = Literal["n4sid", "moesp", "cva", "pbsid", "arx"]
 Refinement = Literal["none", "simulation", "likelihood"]
 Noise = int | Literal["gain"] | None
 
@@ -30,7 +30,7 @@ class Candidate:
     """A way from data to a model."""
 
     start: Start
-    """Subspace method that gives A and C, or the first model of a descent."""
+    """Subspace method that gives A and C, or the first model of a descent; for "arx" the order is p times the lags."""
     order: int
     refinement: Refinement = "none"
     noise: Noise = None
@@ -152,6 +152,9 @@ class Learner:
         return None if noise is None else joined((A, B, C, D), offset, noise)
 
     def _likelihood(self, wanted: Candidate) -> Innovations | None:
+        if wanted.start == "arx":
+            lags, rest = divmod(wanted.order, self.data.n_outputs)
+            return None if rest or lags > self.horizon else self._descended(arx(self.data, lags, self.feedthrough), 0)
         space = self.space(wanted.start)
         if space.most < wanted.order:
             return None

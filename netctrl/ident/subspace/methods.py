@@ -157,7 +157,7 @@ def predictor(data: LqReduction, feedthrough: bool) -> Predictor:
 
 
 def arx(data: LqReduction, lags: int, feedthrough: bool) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
-    """(A, B, C, D) and K of y_t = Σ a_k y_{t−k} + Σ b_k u_{t−k} + d u_t + e_t over k up to `lags`, with p `lags` states.
+    """(A, B, C, D) and K of y_t = Σ a_k y_{t−k} + Σ b_k u_{t−k} + d u_t + e_t with some lags: p `lags` states.
 
     In observer form x^k₊ = x^{k+1} + a_k y + b_k u, y = x¹ + d u + e, so that A − K C is a shift.
     """
