@@ -31,53 +31,29 @@ from scipy.linalg import solve_discrete_are
 import netctrl
 from netctrl.ident.validate import predicted, simulated
 
-_DAISY = "DaISy, KU Leuven: "
-_BENCH = "nonlinearbenchmark.org: "
+_DAISY = """evaporator 96-010, exchanger 97-002, cd_player 96-007, cstr 98-002, robot_arm 96-009, hairdryer 96-006,
+steamgen 98-003, powerplant 96-003, glassfurnace 96-002, ballbeam 96-004, flutter 96-008, winding 97-003,
+industrial_dryer 96-016, ph 96-014, heating 99-001, wall 96-011, flexible_structure 96-013 (the first 4 of 28 outputs),
+ethane_ethylene 96-001 (the columns without added noise)"""
+_OTHERS = """silverbox nonlinearbenchmark.org: Silverbox samples 40700 to 60699, cascaded_tanks nonlinearbenchmark.org:
+two records joined, drives_1 nonlinearbenchmark.org: Coupled electric drives PRBS, drives_2 likewise, drives_3
+likewise, gas_furnace Box and Jenkins: series J, actuator Sjöberg et al. 1995: hydraulic actuator, damper MathWorks:
+magneto-rheological damper of Wang et al. 2009, buck Aguirre et al. 2000: two records joined, two_tanks
+MathWorks: twotankdata with both levels"""
 SOURCES = {
-    "evaporator": _DAISY + "96-010",
-    "exchanger": _DAISY + "97-002",
-    "cd_player": _DAISY + "96-007",
-    "cstr": _DAISY + "98-002",
-    "robot_arm": _DAISY + "96-009",
-    "hairdryer": _DAISY + "96-006; also SLICOT's example IB01AD and Ljung's dryer",
-    "steamgen": _DAISY + "98-003",
-    "powerplant": _DAISY + "96-003",
-    "glassfurnace": _DAISY + "96-002",
-    "ballbeam": _DAISY + "96-004",
-    "flutter": _DAISY + "96-008",
-    "winding": _DAISY + "97-003",
-    "industrial_dryer": _DAISY + "96-016",
-    "ph": _DAISY + "96-014",
-    "heating": _DAISY + "99-001",
-    "wall": _DAISY + "96-011",
-    "flexible_structure": _DAISY + "96-013, the first 4 of 28 outputs",
-    "ethane_ethylene": _DAISY + "96-001, the columns without added noise",
-    "silverbox": _BENCH + "Silverbox, samples 40700 to 60699",
-    "cascaded_tanks": _BENCH + "Cascaded tanks, estimation record, then validation record",
-    "drives_1": _BENCH + "Coupled electric drives, PRBS, record 1",
-    "drives_2": _BENCH + "Coupled electric drives, PRBS, record 2",
-    "drives_3": _BENCH + "Coupled electric drives, PRBS, record 3",
-    "gas_furnace": "Box and Jenkins, series J",
-    "actuator": "hydraulic actuator of Sjöberg et al., Automatica 31 (1995) 1691",
-    "damper": "magneto-rheological damper of Wang et al. 2009, MathWorks' example",
-    "buck": "buck converter of Aguirre et al. 2000, identification record, then validation record",
-    "two_tanks": "two tanks in series, MathWorks' twotankdata with both levels",
+    name: before + said
+    for before, text in (("DaISy, KU Leuven: ", _DAISY), ("", _OTHERS))
+    for name, said in (each.split(maxsplit=1) for each in " ".join(text.split()).split(", "))
 }
 OURS: dict[str, dict[str, Any]] = {"default": {}, "cva": {"method": "cva"}}
 ORDERS, HORIZONS = range(1, 11), (20, 10, 5, 3, 2)
 STEP, SIM = 1.05, 0.5  # of the best peer's one-step variance; points below the better of the frozen fits
 
-Fit = Callable[[np.ndarray, np.ndarray], "Model"]
-
-
-class Model(NamedTuple):
-    """Innovation form about the means of the signals; K is None where the method gives none."""
-
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    D: np.ndarray
-    K: np.ndarray | None
+Pair = tuple[np.ndarray, np.ndarray]
+Model = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray | None]
+"""A, B, C, D, K of the innovation form about the signals' means; K is None where the method gives none."""
+Fit = Callable[[np.ndarray, np.ndarray], Model]
+_WRONG = (ArithmeticError, LookupError, TypeError, ValueError, np.linalg.LinAlgError)
 
 
 class Score(NamedTuple):
@@ -88,25 +64,23 @@ class Score(NamedTuple):
 
 
 def score(model: Model, u: np.ndarray, y: np.ndarray) -> Score:
-    matrices = tuple(np.ascontiguousarray(each, dtype=float) for each in model[:4])
+    matrices = tuple(np.ascontiguousarray(each, dtype=float) for each in model if each is not None)
+    left = [np.full(y.shape[1], np.inf), np.full(y.shape[1], np.inf)]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        sim, step = np.full(y.shape[1], -np.inf), np.full(y.shape[1], np.inf)
-        with contextlib.suppress(ArithmeticError, ValueError, np.linalg.LinAlgError):
-            sim = 100.0 * (1.0 - (y - simulated(matrices, [(u, y)])).var(axis=0) / y.var(axis=0))
-        if model.K is not None:
-            with contextlib.suppress(ArithmeticError, ValueError, np.linalg.LinAlgError):
-                K = np.ascontiguousarray(model.K, dtype=float)
-                step = (y - predicted(matrices, K, [(u, y)])).var(axis=0) / y.var(axis=0)
-    return Score(np.where(np.isfinite(sim), sim, -np.inf), np.where(np.isfinite(step), step, np.inf))
+        for k, K in enumerate([None, *matrices[4:]]):
+            with contextlib.suppress(*_WRONG):
+                run = simulated(matrices[:4], [(u, y)]) if K is None else predicted(matrices[:4], K, [(u, y)])
+                left[k] = np.nan_to_num((y - run).var(axis=0) / y.var(axis=0), nan=np.inf)
+    return Score(100.0 * (1.0 - left[0]), left[1])
 
 
-def ours(u: np.ndarray, y: np.ndarray, tried: tuple[np.ndarray, np.ndarray], options: dict[str, Any]) -> Score:
+def ours(u: np.ndarray, y: np.ndarray, tried: Pair, options: dict[str, Any]) -> Score:
     """Score on `tried` of netctrl's model of u and y, all in the units of the record."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         m = netctrl.identify(u, y, interval_s=1.0, **options).model
-    return score(Model(m.A, m.B, m.C, m.D, m.K), tried[0] - m.input_offset, tried[1] - m.output_offset)
+    return score((m.A, m.B, m.C, m.D, m.K), tried[0] - m.input_offset, tried[1] - m.output_offset)
 
 
 def sippy(method: str, horizon: int, feedthrough: bool, order: int | None) -> Fit:
@@ -125,7 +99,7 @@ def sippy(method: str, horizon: int, feedthrough: bool, order: int | None) -> Fi
             raise ValueError(str(error)) from None
         if order and len(m.A) != order:
             raise ValueError("another order than asked")
-        return Model(m.A, m.B, m.C, m.D, np.array(m.K) if np.shape(m.K) == m.C.T.shape else None)
+        return m.A, m.B, m.C, m.D, (np.array(m.K) if np.shape(m.K) == m.C.T.shape else None)
 
     return fit
 
@@ -146,7 +120,7 @@ def nfoursid(horizon: int, order: int) -> Fit:
             K = np.linalg.solve(m.c @ P @ m.c.T + R, (m.a @ P @ m.c.T + S).T).T
         except (ValueError, np.linalg.LinAlgError):
             K = None
-        return Model(m.a, m.b, m.c, m.d, K)
+        return m.a, m.b, m.c, m.d, K
 
     return fit
 
@@ -160,7 +134,7 @@ def arx(u: np.ndarray, y: np.ndarray, lags: int = 4) -> Model:
     gains = np.vstack(np.split(found[:, : lags * z.shape[1]], lags, axis=1))
     Bp, K, D = gains[:, : u.shape[1]], gains[:, u.shape[1] :], found[:, lags * z.shape[1] : -1]
     shift, C = np.eye(lags * p, k=p), np.eye(p, lags * p)
-    return Model(shift + K @ C, Bp + K @ D, C, D, K)
+    return shift + K @ C, Bp + K @ D, C, D, K
 
 
 def _horizons(T: int, channels: int) -> list[int]:
@@ -168,12 +142,11 @@ def _horizons(T: int, channels: int) -> list[int]:
     return [f for f in HORIZONS if T - 2 * f + 1 >= 2 * f * channels][:2]
 
 
-def best(fits: list[Fit], u: np.ndarray, y: np.ndarray, tried: tuple[np.ndarray, np.ndarray]) -> Score:
+def best(fits: list[Fit], u: np.ndarray, y: np.ndarray, tried: Pair) -> Score:
     """Score on `tried` of the fits of least validation error on the last third, for each criterion by itself."""
-    cut = 2 * len(u) // 3
-    found: list[tuple[float, float, Fit]] = []
+    cut, found = 2 * len(u) // 3, []
     for fit in fits:
-        with contextlib.suppress(ArithmeticError, LookupError, TypeError, ValueError, np.linalg.LinAlgError):
+        with contextlib.suppress(*_WRONG):
             on = score(fit(u[:cut], y[:cut]), u[cut:], y[cut:])
             found.append((-on.sim.mean(), on.step.mean(), fit))
     if not found:
@@ -182,14 +155,14 @@ def best(fits: list[Fit], u: np.ndarray, y: np.ndarray, tried: tuple[np.ndarray,
     return Score(score(sim(u, y), *tried).sim, score(step(u, y), *tried).step)
 
 
-def peers(u: np.ndarray, y: np.ndarray, tried: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, Callable]]:
+def peers(u: np.ndarray, y: np.ndarray, tried: Pair) -> Iterator[tuple[str, Callable]]:
     """Names of the peers and what gives their scores on `tried`; all signals centred and scaled."""
     channels = u.shape[1] + y.shape[1]
-    all_ = _horizons(len(u), channels)[:1]
-    few = _horizons(2 * len(u) // 3, channels) or all_
+    long = _horizons(len(u), channels)[:1]
+    few = _horizons(2 * len(u) // 3, channels) or long
     yield "ARX(4)", lambda: score(arx(u, y), *tried)
     for method in ("N4SID", "CVA", "PARSIM-K"):
-        own = sippy(method, all_[0], False, None)
+        own = sippy(method, long[0], False, None)
         yield f"SIPPY {method} aic", lambda own=own: score(own(u, y), *tried)
         used = few[:1] if method == "PARSIM-K" else few  # seconds a fit
         fits = [sippy(method, f, d, n) for f, d, n in itertools.product(used, (False, True), ORDERS) if n <= f]
@@ -202,16 +175,12 @@ def row(record: str, who: str, run: Callable[[], Score]) -> dict[str, Any]:
     began, note, on = time.perf_counter(), "", Score(np.array([-np.inf]), np.array([np.inf]))
     try:
         on = run()
+        note = "diverges; " * bool((on.sim < -1e3).any()) + "no predictor" * bool(np.isinf(on.step).any())
     except Exception as error:  # whatever a peer or a candidate does is told in its row
         note = f"{type(error).__name__}: {' '.join(str(error).split())[:70]}"
-    each = [" ".join(f"{v:.4g}" for v in values) for values in on]
-    spent = time.perf_counter() - began
-    if not note:
-        note = "; ".join(["unstable"] * bool(np.isinf(on.sim).any()) + ["no predictor"] * bool(np.isinf(on.step).any()))
-    return {
-        "record": record, "who": who, "sim": on.sim.mean(), "step": on.step.mean(),
-        "sims": each[0], "steps": each[1], "seconds": spent, "note": note,
-    }  # fmt: skip
+    told = {"record": record, "who": who, "sim": on.sim.mean(), "step": on.step.mean()}
+    told |= {f"{k}s": " ".join(f"{v:.4g}" for v in each) for k, each in on._asdict().items()}
+    return told | {"seconds": time.perf_counter() - began, "note": note}
 
 
 def table(folder: Path, names: list[str], mine: dict[str, dict[str, Any]], freeze: bool) -> pd.DataFrame:
@@ -242,24 +211,22 @@ def table(folder: Path, names: list[str], mine: dict[str, dict[str, Any]], freez
 
 def verdict(found: pd.DataFrame, mine: dict[str, dict[str, Any]]) -> None:
     """Each candidate against the bar, record by record, and how often it meets it."""
+    frozen = found.who.str.startswith("was ")
+    others, least = found[~found.who.isin(mine) & ~frozen], found[frozen].groupby("record").sim.max()
     for who in mine:
-        print(f"\n{who}: bar = one step at most {STEP:g} of the best peer, simulation at most {SIM:g} below the frozen")
+        print(f"\n{who}: one step at most {STEP:g} of the best peer, simulation at most {SIM:g} below the frozen")
         met = []
-        for name, part in found.groupby("record", sort=False):
-            mine_ = part[part.who == who].iloc[0]
-            frozen = part[part.who.str.startswith("was ")]
-            others = part[~part.who.isin(mine) & ~part.who.str.startswith("was ")]
-            step, sim = others.loc[others.step.idxmin()], others.loc[others.sim.idxmax()]
-            ratio, least = mine_.step / step.step, frozen.sim.max() - SIM if len(frozen) else -np.inf
-            good = ratio <= STEP, mine_.sim >= least
+        for own in found[found.who == who].itertuples():
+            part, was = others[others.record == own.record], float(least.get(own.record, -np.inf))
+            step, sim = part.loc[part.step.idxmin()], part.loc[part.sim.idxmax()]
+            good = own.step <= STEP * step.step, own.sim >= was - SIM
             met.append(good)
+            a, b = ("ok " if each else "NOT" for each in good)
             print(
-                f"{name:20} step {mine_.step:9.3g} = {ratio:6.2f} of {step.who:20} {'ok ' if good[0] else 'NOT'}"
-                f"  sim {mine_.sim:7.2f}, frozen {least + SIM:7.2f}, {sim.who:20} {sim.sim:7.2f}"
-                f" {'ok ' if good[1] else 'NOT'} {mine_.seconds:6.2f} s {mine_.note}"
+                f"{own.record:20} step {own.step:9.3g} = {own.step / step.step:7.2f} of {step.who:20} {a} sim"
+                f" {own.sim:8.2f}, frozen {was:8.2f}, {sim.who:20} {sim.sim:8.2f} {b} {own.seconds:6.2f} s {own.note}"
             )
-        a, b = np.sum(met, axis=0)
-        print(f"{who}: one step {a} of {len(met)}, simulation {b} of {len(met)}")
+        print("{}: one step {} of {n}, simulation {} of {n}".format(who, *np.sum(met, axis=0), n=len(met)))
 
 
 def main() -> None:
