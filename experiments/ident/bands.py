@@ -129,8 +129,8 @@ def main() -> None:
             pooled[text, quantity, N].append(held.mean())
             each, told = held.mean(axis=0), "ok" if COVERED[0] <= held.mean() <= COVERED[1] else "NOT"
             print(
-                f"{name:20} {text:20} N {N:5} {quantity:12} given {len(runs) / asked.runs:5.3f}"
-                f" covered {held.mean():5.3f} (least {each.min():5.3f}, most {each.max():5.3f}) width {width:6.2f} {told}",
+                f"{name:20} {text:20} N {N:5} {quantity:12} given {len(runs) / asked.runs:5.3f} covered"
+                f" {held.mean():5.3f} (least {each.min():5.3f}, most {each.max():5.3f}) width {width:6.2f} {told}",
                 flush=True,
             )
     for (text, quantity, N), values in sorted(pooled.items()):
