@@ -72,7 +72,7 @@ def score(model: Model, u: np.ndarray, y: np.ndarray) -> Score:
             with contextlib.suppress(*_WRONG):
                 run = simulated(matrices[:4], [(u, y)]) if K is None else predicted(matrices[:4], K, [(u, y)])
                 left[k] = np.nan_to_num((y - run).var(axis=0) / y.var(axis=0), nan=np.inf)
-    return Score(100.0 * (1.0 - left[0]), left[1])
+        return Score(100.0 * (1.0 - left[0]), left[1])
 
 
 def ours(u: np.ndarray, y: np.ndarray, tried: Pair, options: dict[str, Any]) -> Score:
