@@ -175,7 +175,7 @@ def row(record: str, who: str, run: Callable[[], Score]) -> dict[str, Any]:
     began, note, on = time.perf_counter(), "", Score(np.array([-np.inf]), np.array([np.inf]))
     try:
         on = run()
-        note = "diverges; " * bool((on.sim < -1e3).any()) + "no predictor" * bool(np.isinf(on.step).any())
+        note = "diverges " * bool((on.sim < -1e3).any()) + "no predictor" * bool(np.isinf(on.step).any())
     except Exception as error:  # whatever a peer or a candidate does is told in its row
         note = f"{type(error).__name__}: {' '.join(str(error).split())[:70]}"
     told = {"record": record, "who": who, "sim": on.sim.mean(), "step": on.step.mean()}
@@ -197,6 +197,7 @@ def table(folder: Path, names: list[str], mine: dict[str, dict[str, Any]], freez
         for who, run in peers(us[:cut], ys[:cut], (us[cut:], ys[cut:])):
             if who not in have:
                 rows.append(row(name, who, run))
+                pd.DataFrame(rows).to_csv(kept, index=False)  # a large record's peers take minutes
         for who, options in mine.items():
             got = row(name, who, partial(ours, u[:cut], y[:cut], (u[cut:], y[cut:]), options))
             made.append(got)
