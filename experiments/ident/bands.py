@@ -6,7 +6,8 @@
 An adapter gives the bands of one result by name, as (low, high): "poles", complex, with bounds of real and imaginary
 parts, in any order; "steady_gain" (p, m); "gain" (f, p, m), |G| at FREQUENCIES; "step" (s, p, m), the response to a
 unit step after STEPS samples. The truth is the plant's. Asked: .92 to .97 of a quantity's values inside. "given" is the
-share of runs whose bands have the quantity, "width" the median half width over 1.96 deviations of the bands' centres.
+share of runs whose bands have the quantity, "width" the median half width over 1.96 deviations of the
+bands' centres by their quartiles.
 """
 
 import argparse
@@ -124,8 +125,9 @@ def main() -> None:
         found = coverage(plants()[name], N, asked.runs, ADAPTERS[asked.adapter], json.loads(text))
         for quantity, runs in sorted(found.items()):
             held, centres, halves = np.moveaxis(np.array(runs), 1, 0)
+            spread = np.subtract(*np.quantile(centres, (0.75, 0.25), axis=0)) / 1.349
             with np.errstate(divide="ignore", invalid="ignore"):
-                width = np.median(np.median(halves, axis=0) / (1.96 * centres.std(axis=0)))
+                width = np.median(np.median(halves, axis=0) / (1.96 * spread))
             pooled[text, quantity, N].append(held.mean())
             each, told = held.mean(axis=0), "ok" if COVERED[0] <= held.mean() <= COVERED[1] else "NOT"
             print(
