@@ -11,6 +11,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, cautions, feedback
+from netctrl.ident.flaws import flaws
 from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.signals import Samples, Signals, check_complete, check_excitation, excitation, signals_of
 from netctrl.ident.subspace.estimate import Estimate, estimate, settled
@@ -105,8 +106,7 @@ def identify(
     method : str
         One of netctrl's weightings "n4sid", "moesp" and "cva", or a method of SIPPY ("sippy-...", one segment only).
     horizon : int, optional
-        Samples i of the past, and of the future, that are regressed on one another; above `order`. By default 20, or
-        less for a short trace.
+        Samples i of the past and the future that are regressed on one another; above `order`. By default 20 or less.
     feedthrough : bool
         Whether D is estimated; 0 otherwise.
     held_out : float or SignalTrace, optional
@@ -119,7 +119,7 @@ def identify(
     seed : int
         Seed of these draws.
     argv, files : iterable of str and of Path
-        Command line and files, for the provenance.
+        For the provenance.
 
     Returns
     -------
@@ -128,8 +128,7 @@ def identify(
     Raises
     ------
     InvalidValue
-        An argument that can't be used, a constant signal, insufficient excitation, a trace that is too short; the
-        message says what to change.
+        An unusable argument, a constant signal, too little excitation, too short a trace: what to change.
     NetctrlError
         A method of SIPPY fails.
 
@@ -168,7 +167,8 @@ def identify(
         most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
         choice = choose_order(data, random, most=most)
         n = choice.order
-    warnings = [*learned.notes, *check_excitation(data, learned.inputs, n)]
+    told = (flaw.sentence for flaw in flaws(learned))
+    warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
     found = _found(parts, data, method, n, i, feedthrough, refine)
     around = np.linalg.eigvals(found.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]
