@@ -96,6 +96,8 @@ def _form(path: str | os.PathLike[str], lines: list[str]) -> tuple[str, int, lis
     seen = [n for n, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(_COMMENTS)]
     if not seen:
         raise FileError(path, "not valid CSV: No columns to parse from file")
+    if odd := [n for n in seen if lines[n].count('"') % 2]:
+        raise FileError(path, f"not valid CSV: a quotation mark without its pair in line {odd[0] + 1}")
     try:
         tried = {each: [(n, _fields(lines[n], each)) for n in seen] for each in _DELIMITERS}
     except csv.Error as error:
@@ -104,8 +106,16 @@ def _form(path: str | os.PathLike[str], lines: list[str]) -> tuple[str, int, lis
     if _likelihood(tried[delimiter]) == 0.0:
         delimiter = ","  # a single column
     rows = tried[delimiter]
+    usual = _usual([row for _, row in rows])
     below = [row for _, row in rows[1:]] + [rows[-1][1]]
-    first = next((k for k, ((_, row), after) in enumerate(zip(rows, below, strict=True)) if _is_row(row, after)), None)
+    first = next(
+        (
+            k
+            for k, ((_, row), after) in enumerate(zip(rows, below, strict=True))
+            if len(row) == usual and _is_row(row, after)
+        ),
+        None,
+    )
     if first is None:  # names alone, or text
         return delimiter, len(lines), rows[0][1]
     n, row = rows[first]
@@ -130,10 +140,14 @@ def _is_row(row: list[str], after: list[str]) -> bool:
     return any(row) and 2 * sum(values) >= len(row) and not named
 
 
+def _usual(rows: list[list[str]]) -> int:
+    counts = [len(row) for row in rows]
+    return max(set(counts), key=lambda count: (counts.count(count), count))
+
+
 def _likelihood(rows: list[tuple[int, list[str]]]) -> float:
     """Share of the fields that are values, in the lines with the usual number of fields, times the share of these."""
-    counts = [len(row) for _, row in rows]
-    usual = max(set(counts), key=lambda count: (counts.count(count), count))
+    usual = _usual([row for _, row in rows])
     if usual < 2:
         return 0.0
     taken = [row for _, row in rows if len(row) == usual]

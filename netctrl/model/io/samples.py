@@ -36,9 +36,7 @@ def time_column(columns: list[str], others: Collection[str], time: str | None) -
     likely = [name for name in columns if LIKE_TIME.fullmatch(name) or _SHORT.fullmatch(name)]
     found = [name for name in (TIME, *likely) if name in columns and name not in others]
     if not found:
-        takes = (
-            f"a column {TIME!r}, or time (--time) with its name, or interval_s (--interval) where there are no times"
-        )
+        takes = f"a column {TIME!r}, time (--time) with another name, or interval_s (--interval) without times"
         raise InvalidValue("columns", shorten(", ".join(columns)), takes)
     return found[0]
 

@@ -128,8 +128,7 @@ def spacing(times: np.ndarray, before: int = 0, *, name: str = TIME, bins: bool 
 
 def usual_step(times: np.ndarray, starts: Sequence[int]) -> tuple[float, float]:
     """Median step between the times of a segment [s], and a width of bins that nearly all have samples."""
-    inside = np.setdiff1d(np.arange(1, len(times)), starts)
-    steps = np.abs(times[inside] - times[inside - 1])
+    steps = np.concatenate([np.diff(np.sort(part)) for part in np.split(times, list(starts)[1:])])
     steps = steps[steps > 0.0]
     if not len(steps):
         return 0.0, 0.0
