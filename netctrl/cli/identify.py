@@ -76,7 +76,6 @@ def identify(
     Examples
     --------
     netctrl identify connet-link --inputs R --outputs delay,jitter
-    netctrl identify log.txt --time t_ms --bin 0.5s --inputs rate --outputs rtt
     netctrl identify connet-link --inputs R --outputs delay --held-out 0.3 -o model.json --plot fit.png
     """
     asked = given({"order": order, "method": method, "horizon": horizon, "held_out": held_out, "seed": seed})
