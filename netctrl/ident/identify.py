@@ -11,8 +11,9 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, cautions, feedback
+from netctrl.ident.flaws import flaws
 from netctrl.ident.innovations import Noise, noise_of
-from netctrl.ident.signals import Samples, Signals, check_excitation, excitation, signals_of
+from netctrl.ident.signals import Samples, Signals, check_complete, check_excitation, excitation, signals_of
 from netctrl.ident.subspace.estimate import Estimate, estimate, settled
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
 from netctrl.ident.subspace.methods import METHODS, choose_order, subspace
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from netctrl.core.names import IdentMethod
-    from netctrl.ident.signals import Options, Table
+    from netctrl.ident.signals import Columns, Experiments, Options, Reading, Table
 
 ALL_METHODS = (*METHODS, *SIPPY_METHODS)
 
@@ -42,13 +43,10 @@ _RIGID = 1e-12  # relative to a channel's size: a channel that moves less is con
 def identify(trace: SignalTrace, **options: Unpack[Options]) -> IdentificationResult: ...
 @overload
 def identify(
-    trace: Table,
-    *,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    segments: str | None = ...,
-    **options: Unpack[Options],
+    trace: Table, *, inputs: Sequence[str], outputs: Sequence[str], **options: Unpack[Reading]
 ) -> IdentificationResult: ...
+@overload
+def identify(trace: Experiments, **options: Unpack[Columns]) -> IdentificationResult: ...
 @overload
 def identify(
     trace: Samples,
@@ -67,6 +65,8 @@ def identify(
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     segments: str | None = None,
+    time: str | None = None,
+    bin_s: float | None = None,
     order: int | Literal["auto"] = "auto",
     method: IdentMethod = "n4sid",
     horizon: int | None = None,
@@ -87,25 +87,26 @@ def identify(
 
     Parameters
     ----------
-    trace : SignalTrace, DataFrame, path, str or array_like
+    trace : SignalTrace, DataFrame, path, str, array_like or list
         One or several segments; those shorter than two horizons are not used. A DataFrame has times as
-        `SignalTrace.from_pandas` takes them, also as its DatetimeIndex. A name is that of a bundled
-        trace. With `y`, the inputs u: (T,) or (T, m), one row per sample, an array or pandas object.
+        `SignalTrace.from_pandas` takes them. A name is that of a bundled trace. With `y`, the inputs u: (T,) or (T, m),
+        one row per sample. A list has several experiments: traces, tables, files, or pairs (u, y) of arrays.
     y : array_like, optional
         Outputs to the inputs u: (T,) or (T, p).
     interval_s : float, optional
-        Sampling interval of arrays [s]; a pandas index of dates or durations determines it.
+        Sampling interval of arrays and of tables without times [s]; a pandas index of dates or durations determines it.
     inputs, outputs : sequence of str, optional
         Columns of a table or file; names of arrays' signals, by default pandas' or u1, u2, ... and y1, y2, ...
-    segments : str, optional
-        Column of a table or file; a segment begins where its value changes.
+    segments, time : str, optional
+        Columns of a table or file: a segment begins where the value changes; the times, as usual `time_s`.
+    bin_s : float, optional
+        Width of bins [s] over whose rows a table or file is averaged, for times that aren't evenly spaced.
     order : int or "auto"
         States n. "auto" counts the canonical correlations of past and future that exceed those of noise alone.
     method : str
         One of netctrl's weightings "n4sid", "moesp" and "cva", or a method of SIPPY ("sippy-...", one segment only).
     horizon : int, optional
-        Samples i of the past, and of the future, that are regressed on one another; above `order`. By default 20, or
-        less for a short trace.
+        Samples i of the past and the future that are regressed on one another; above `order`. By default 20 or less.
     feedthrough : bool
         Whether D is estimated; 0 otherwise.
     held_out : float or SignalTrace, optional
@@ -118,7 +119,7 @@ def identify(
     seed : int
         Seed of these draws.
     argv, files : iterable of str and of Path
-        Command line and files, for the provenance.
+        For the provenance.
 
     Returns
     -------
@@ -127,8 +128,7 @@ def identify(
     Raises
     ------
     InvalidValue
-        An argument that can't be used, a constant signal, insufficient excitation, a trace that is too short; the
-        message says what to change.
+        An unusable argument, a constant signal, too little excitation, too short a trace: what to change.
     NetctrlError
         A method of SIPPY fails.
 
@@ -150,11 +150,12 @@ def identify(
     van Overschee and De Moor, Subspace Identification for Linear Systems, 1996; Verhaegen and Verdult, Filtering and
     System Identification, 2007.
     """
-    trace = signals_of(trace, y, interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
+    trace = signals_of(trace, y, interval_s, inputs=inputs, outputs=outputs, segments=segments, time=time, bin_s=bin_s)
     _check_options(order, method, feedthrough, refine)
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = _parted(trace, held_out)
+    check_complete(learned, tried)
     scale = _Scale.of(learned)
     parts = scale.scaled(learned)
     desired = None if order == "auto" else order
@@ -166,7 +167,8 @@ def identify(
         most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
         choice = choose_order(data, random, most=most)
         n = choice.order
-    warnings = check_excitation(data, learned.inputs, n)
+    told = (flaw.sentence for flaw in flaws(learned))
+    warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
     found = _found(parts, data, method, n, i, feedthrough, refine)
     around = np.linalg.eigvals(found.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]

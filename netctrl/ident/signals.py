@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
     Table = pd.DataFrame | str | os.PathLike[str]
-    Signals = SignalTrace | Samples | Table
+    Experiments = Sequence[SignalTrace] | Sequence[Table] | Sequence[tuple[Samples, Samples]]
+    Signals = SignalTrace | Samples | Table | Experiments
 
     class Options(TypedDict, total=False):
         """Arguments of `identify` that don't depend on the form of the signals."""
@@ -42,6 +43,20 @@ if TYPE_CHECKING:
         argv: Iterable[str]
         files: Iterable[Path]
 
+    class Reading(Options, total=False):
+        """These, and what tells how tables are read."""
+
+        segments: str | None
+        time: str | None
+        interval_s: float | None
+        bin_s: float | None
+
+    class Columns(Reading, total=False):
+        """These, and which columns are read."""
+
+        inputs: Sequence[str] | None
+        outputs: Sequence[str] | None
+
 else:
     Samples = Signals = Any
 
@@ -51,11 +66,13 @@ _TAKES = "a SignalTrace, a DataFrame or a file with `inputs` and `outputs`, or a
 def signals_of(
     trace: Signals,
     y: Samples | None = None,
-    *,
     interval_s: float | None = None,
+    *,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     segments: str | None = None,
+    time: str | None = None,
+    bin_s: float | None = None,
 ) -> SignalTrace:
     """Trace from signals in any accepted form; arguments as in `netctrl.identify`.
 
@@ -67,26 +84,46 @@ def signals_of(
     FileError
         A file can't be read.
     """
+    names: dict[str, Any] = {"inputs": inputs, "outputs": outputs}
+    table: dict[str, Any] = {"segments": segments, "time": time, "bin_s": bin_s}
     if y is not None:
-        _no_use("beside arrays", segments=segments)
+        _no_use("beside arrays", **table)
         return _of_arrays(trace, y, interval_s, inputs, outputs)
     if isinstance(trace, SignalTrace):
-        _no_use("with a SignalTrace", interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
+        _no_use("with a SignalTrace", interval_s=interval_s, **names, **table)
         return trace
+    if isinstance(trace, list | tuple) and trace and all(map(_is_experiment, trace)):
+        each: list[Any] = [part if isinstance(part, tuple) else (part, None) for part in trace]
+        return SignalTrace.joined([signals_of(u, v, interval_s=interval_s, **names, **table) for u, v in each])
     is_file = isinstance(trace, str | os.PathLike)
     if not is_file and not hasattr(trace, "columns"):
         if hasattr(trace, "__len__"):
             raise InvalidValue("y", None, "the outputs to the inputs u: netctrl.identify(u, y, interval_s=0.1)")
         raise InvalidValue("trace", f"a value of type {type(trace).__name__}", _TAKES)
-    _no_use("with a table, which has times", interval_s=interval_s)
-    for name, columns in (("inputs", inputs), ("outputs", outputs)):
+    for name, columns in names.items():
         if columns is None:
             raise InvalidValue(name, None, "names of the table's columns, as in ['rate_bit_per_s']")
-    names = {"inputs": inputs or (), "outputs": outputs or ()}
+    options: Any = {**names, "interval_s": interval_s, **table}
     if is_file:
-        return read_signals(trace_path(os.fspath(trace)), **names, segments=segments)
-    table: Any = trace
-    return SignalTrace.from_pandas(table, **names, segments=segments)
+        return read_signals(trace_path(os.fspath(trace)), **options)
+    frame: Any = trace
+    return SignalTrace.from_pandas(frame, **options)
+
+
+def check_complete(*traces: SignalTrace | None) -> None:
+    """InvalidValue where outputs are missing."""
+    for trace in filter(None, traces):
+        missing = np.isnan(trace.output_values).sum(axis=0)
+        if missing.any():
+            where = f"column {trace.outputs[int(missing.argmax())]!r}"
+            raise InvalidValue(where, f"{missing.max()} missing samples", "outputs without gaps: leave these rows out")
+
+
+def _is_experiment(part: Any) -> bool:
+    """Whether a list's element is a trace, a table, a file, or a pair (u, y) of arrays."""
+    if isinstance(part, tuple):
+        return len(part) == 2 and all(not isinstance(each, str) and np.ndim(each) > 0 for each in part)
+    return isinstance(part, SignalTrace | str | os.PathLike) or hasattr(part, "columns")
 
 
 def _no_use(place: str, **given: Any) -> None:
