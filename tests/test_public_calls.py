@@ -168,7 +168,8 @@ def usual() -> dict[str, dict[str, Any]]:
     path = "/nonexistent/file.json"
     readers = {name: {"path": path} for name in EVERY if name.startswith("read_") and name != "read_interface_map"}
     readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
-    readers["read_signals"] |= {"inputs": ["u"], "outputs": ["y"], "segments": None}
+    readers["read_signals"] |= {"inputs": ["u"], "outputs": ["y"], "segments": None, "time": None}
+    readers["read_signals"] |= {"interval_s": None, "bin_s": None}
     readers["read_trace"] |= {"interval_s": 0.1}
     weights = {"state_weight": 1.0, "output_weight": 0.0, "rate_weight": 0.0, "terminal_weight": None}
     bounds = {"state_lower": -9.0, "state_upper": 9.0, "input_lower": -1.0, "input_upper": 1.0, "soft_weight": inf}
@@ -214,7 +215,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "parking_lot": {"hops": 2, "capacity": 1e7, "delay": 0.01, "buffer": 1e5, "queue": "pie", "cross": (Flow(),)},
         "routed": {"graph": network, "utilization": 0.9, "queue": "pie", "spread": "gaussian", "per_demand": True},
         "SignalTrace": {"interval_s": 0.1, "input_values": np.ones((4, 1)), "output_values": np.ones((4, 1))}
-        | {"inputs": ("u",), "outputs": ("y",), "starts": (0,)},
+        | {"inputs": ("u",), "outputs": ("y",), "starts": (0,), "notes": ()},
         "StateSpace": {"A": [[0.5]], "B": [[1.0]], "C": [[1.0]], "D": [[0.0]], "dt": 0.1},
         "SweepSpec": {"name": "w", "scenario": {}, "runs": 1, "grid": (), "over": {}},
         "agent_configs": {"law": rates, "interval_s": 0.01, "places": [(here, taken)], "controller": None},

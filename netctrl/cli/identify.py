@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from netctrl.cli.app import check_files, invocation, new_app, picture, report, run, say, waiting, write_all
 from netctrl.cli.cases import TraceName
-from netctrl.cli.options import PLOT_SUFFIXES, Kind, given, kind, option, positional, whole
+from netctrl.cli.options import PLOT_SUFFIXES, TIME, Kind, given, kind, option, positional, whole
 from netctrl.core.errors import checked_word
 from netctrl.core.names import IdentMethod
 
@@ -38,11 +38,11 @@ def identify(
         TraceName,
         positional(
             "TRACE",
-            "a .csv or .parquet file with `time_s` and a column for each signal, or the name of a bundled trace",
+            "a table with times and a column for each signal, as text or .parquet, or the name of a bundled trace",
         ),
     ],
     /,
-    *,
+    *more: Annotated[str, positional("TRACE", "further experiments with the same signals")],
     inputs: Annotated[Any, _COLUMNS("columns of the inputs, as in R or R1,R2")],
     outputs: Annotated[Any, _COLUMNS("columns of the outputs, as in delay,jitter")],
     order: Annotated[Any, _ORDER("number of states; auto: as many as stand out from the noise", default="auto")] = None,
@@ -53,6 +53,9 @@ def identify(
     segments: Annotated[
         str | None, option("COLUMN", "column whose change begins a new segment; time may jump there")
     ] = None,
+    time: Annotated[str | None, option("COLUMN", "column of the times (time_s, or a usual name such as t_ms)")] = None,
+    interval_s: Annotated[float | None, TIME("sampling interval of a table without times")] = None,
+    bin_s: Annotated[float | None, TIME("average over bins of this width, for times that aren't evenly spaced")] = None,
     held_out: Annotated[float | None, _SHARE("share of the trace, at its end, kept for validation, as in 0.3")] = None,
     refine: Annotated[
         str, option("WHEN", "minimise the simulation error too: yes, no, or auto (if that helps on parts left out)")
@@ -78,22 +81,22 @@ def identify(
     asked = given({"order": order, "method": method, "horizon": horizon, "held_out": held_out, "seed": seed})
     from netctrl.model.datasets import trace_path
 
-    file = trace_path(trace)
+    paths = [trace_path(name) for name in (trace, *more)]
     checked_word("refine", refine, ("auto", "yes", "no"))
-    check_files({"output": output, "plot": plot}, file)
+    check_files({"output": output, "plot": plot}, *paths)
 
     from netctrl.ident.identify import identify as from_signals
-    from netctrl.model.signals import read_signals
+    from netctrl.model.signals import SignalTrace, read_signals
 
-    signals = read_signals(file, inputs, outputs, segments=segments)
+    table: dict[str, Any] = {"segments": segments, "time": time, "interval_s": interval_s, "bin_s": bin_s}
     result = from_signals(
-        signals,
+        SignalTrace.joined([read_signals(path, inputs, outputs, **table) for path in paths]),
         **asked,
         feedthrough=not no_feedthrough,
         refine="auto" if refine == "auto" else refine == "yes",
         bootstrap=bootstrap if bootstrap is not None else 0 if plot is None else DRAWS,
         argv=invocation(),
-        files=[file],
+        files=paths,
     )
     write_all({"plot": picture(result.plot, plot), "output": (output, lambda: result.model.to_json().encode())})
     return say(result.model.to_json() if json else f"{result.verdict}\n{report(*result.table())}")

@@ -112,7 +112,7 @@ def _read(path: _Path, inputs: Any, outputs: Any, interval_s: float | None) -> A
     if inputs is not None and outputs is not None:
         from netctrl.model.signals import read_signals
 
-        return read_signals(found, inputs, outputs)
+        return read_signals(found, inputs, outputs, interval_s=interval_s)
     if suffix in _TRACE_SUFFIXES and not _has_rtts(found):
         from netctrl.model.trace import read_trace
 

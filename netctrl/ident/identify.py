@@ -12,10 +12,20 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Feedback, Fits, Guard, cautions, feedback
 from netctrl.ident.choice import FOCUSES, Focus, Validation, choose
+from netctrl.ident.flaws import flaws
 from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.learner import COMPARED, Candidate, Learner
 from netctrl.ident.output_error import settled
-from netctrl.ident.signals import Samples, Signals, check_excitation, excitation, signals_of
+from netctrl.ident.signals import (
+    Samples,
+    Scale,
+    Signals,
+    check_complete,
+    check_excitation,
+    excitation,
+    parted,
+    signals_of,
+)
 from netctrl.ident.subspace.estimate import INSIDE
 from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
@@ -32,26 +42,22 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from netctrl.core.names import IdentMethod
-    from netctrl.ident.signals import Options, Table
+    from netctrl.ident.signals import Columns, Experiments, Options, Reading, Table
 
 ALL_METHODS = ("auto", *METHODS, "pbsid", *SIPPY_METHODS)
 
 _MAX_ORDER = 20
 _TINY = float(np.finfo(float).tiny)
-_RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
 
 
 @overload
 def identify(trace: SignalTrace, **options: Unpack[Options]) -> IdentificationResult: ...
 @overload
 def identify(
-    trace: Table,
-    *,
-    inputs: Sequence[str],
-    outputs: Sequence[str],
-    segments: str | None = ...,
-    **options: Unpack[Options],
+    trace: Table, *, inputs: Sequence[str], outputs: Sequence[str], **options: Unpack[Reading]
 ) -> IdentificationResult: ...
+@overload
+def identify(trace: Experiments, **options: Unpack[Columns]) -> IdentificationResult: ...
 @overload
 def identify(
     trace: Samples,
@@ -70,6 +76,8 @@ def identify(
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     segments: str | None = None,
+    time: str | None = None,
+    bin_s: float | None = None,
     order: int | Literal["auto"] = "auto",
     method: IdentMethod = "auto",
     focus: Focus = "both",
@@ -91,18 +99,20 @@ def identify(
 
     Parameters
     ----------
-    trace : SignalTrace, DataFrame, path, str or array_like
+    trace : SignalTrace, DataFrame, path, str, array_like or list
         One or several segments; those shorter than two horizons are not used. A DataFrame has times as
-        `SignalTrace.from_pandas` takes them, also as its DatetimeIndex. A name is that of a bundled
-        trace. With `y`, the inputs u: (T,) or (T, m), one row per sample, an array or pandas object.
+        `SignalTrace.from_pandas` takes them. A name is that of a bundled trace. With `y`, the inputs u: (T,) or (T, m),
+        one row per sample. A list has several experiments: traces, tables, files, or pairs (u, y) of arrays.
     y : array_like, optional
         Outputs to the inputs u: (T,) or (T, p).
     interval_s : float, optional
-        Sampling interval of arrays [s]; a pandas index of dates or durations determines it.
+        Sampling interval of arrays and of tables without times [s]; a pandas index of dates or durations determines it.
     inputs, outputs : sequence of str, optional
         Columns of a table or file; names of arrays' signals, by default pandas' or u1, u2, ... and y1, y2, ...
-    segments : str, optional
-        Column of a table or file; a segment begins where its value changes.
+    segments, time : str, optional
+        Columns of a table or file: a segment begins where the value changes; the times, as usual `time_s`.
+    bin_s : float, optional
+        Width of bins [s] over whose rows a table or file is averaged, for times that aren't evenly spaced.
     order : int or "auto"
         States n. "auto" counts the canonical correlations of past and future that exceed those of noise alone.
     method : str
@@ -113,8 +123,7 @@ def identify(
         What "auto" compares: simulation, prediction one sample ahead, or the latter among models that simulate as well
         as the best.
     horizon : int, optional
-        Samples i of the past, and of the future, that are regressed on one another; above `order`. By default 20, or
-        less for a short trace.
+        Samples i of the past and the future that are regressed on one another; above `order`. By default 20 or less.
     feedthrough : bool
         Whether D is estimated; 0 otherwise.
     held_out : float or SignalTrace, optional
@@ -127,7 +136,7 @@ def identify(
     seed : int
         Seed of these draws.
     argv, files : iterable of str and of Path
-        Command line and files, for the provenance.
+        For the provenance.
 
     Returns
     -------
@@ -136,8 +145,7 @@ def identify(
     Raises
     ------
     InvalidValue
-        An argument that can't be used, a constant signal, insufficient excitation, a trace that is too short; the
-        message says what to change.
+        An unusable argument, a constant signal, too little excitation, too short a trace: what to change.
     NetctrlError
         A method of SIPPY fails.
 
@@ -159,12 +167,13 @@ def identify(
     van Overschee and De Moor, Subspace Identification for Linear Systems, 1996; Verhaegen and Verdult, Filtering and
     System Identification, 2007.
     """
-    trace = signals_of(trace, y, interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
+    trace = signals_of(trace, y, interval_s, inputs=inputs, outputs=outputs, segments=segments, time=time, bin_s=bin_s)
     _check_options(order, method, focus, feedthrough, refine)
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
-    learned, tried = _parted(trace, held_out)
-    scale = _Scale.of(learned)
+    learned, tried = parted(trace, held_out)
+    check_complete(learned, tried)
+    scale = Scale.of(learned)
     parts = scale.scaled(learned)
     desired = None if order == "auto" else order
     i = horizon_of(parts, horizon, desired)
@@ -174,11 +183,12 @@ def identify(
     answers = feedback(data, learned.input_values, feedthrough)
     learner = Learner(parts, i, feedthrough, data_=data)
     validation = Validation.of(parts, i, feedthrough)
-    picked, n = None, desired if choice is None else choice.order
+    picked, n = None, cast(int, desired) if choice is None else choice.order
     if method == "auto" and validation.possible:
         picked = choose(validation, most, "prediction" if answers.found else focus, desired)
         n = picked.candidate.order
-    warnings = check_excitation(data, learned.inputs, n)
+    told = (flaw.sentence for flaw in flaws(learned))
+    warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
     if method in SIPPY_METHODS:
         found = _by_sippy(parts, data, method, n, feedthrough)
     else:
@@ -195,33 +205,6 @@ def identify(
     return _result(
         found, scale, learned, tried, parts, data, choice, cloud, gains, method, answers, warnings, argv, files
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Scale:
-    """Means and standard deviations of the signals used for a model."""
-
-    u_mean: np.ndarray
-    u_size: np.ndarray
-    y_mean: np.ndarray
-    y_size: np.ndarray
-
-    @classmethod
-    def of(cls, trace: SignalTrace) -> _Scale:
-        parts: list[np.ndarray] = []
-        for names, values in ((trace.inputs, trace.input_values), (trace.outputs, trace.output_values)):
-            largest = np.abs(values).max(axis=0)
-            unit = np.where(largest > 0.0, largest, 1.0)  # squares of any float's share of it are floats
-            mean, size = values.mean(axis=0), (values / unit).std(axis=0) * unit
-            for k, name in enumerate(names):
-                if size[k] <= _RIGID * largest[k]:
-                    takes = "a signal that varies: leave this column out, or record while it varies"
-                    raise InvalidValue(f"column {name!r}", f"{values[0, k]:.6g} in all samples", takes)
-            parts += [mean, size]
-        return cls(*parts)
-
-    def scaled(self, trace: SignalTrace) -> list[Segment]:
-        return [((u - self.u_mean) / self.u_size, (y - self.y_mean) / self.y_size) for u, y in trace.segments()]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,8 +232,8 @@ def _candidate(method: str, n: int, refine: Any, validation: Validation, samples
 
 
 def _found(learner: Learner, candidate: Candidate) -> _Found:
-    space = learner.space(candidate.start)
-    if isinstance(space, Subspace):
+    space = learner.space("cva" if candidate.start == "arx" else candidate.start)
+    if isinstance(space, Subspace) and candidate.start != "arx":
         space.gamma(candidate.order)  # refuses an order that the data don't have
     made = learner.model(candidate)
     if made is None:
@@ -292,7 +275,7 @@ def _own(method: str) -> str:
 
 def _result(
     found: _Found,
-    scale: _Scale,
+    scale: Scale,
     learned: SignalTrace,
     tried: SignalTrace | None,
     segments: list[Segment],
@@ -364,7 +347,7 @@ def _result(
     )
 
 
-def _tried(found: _Found, scale: _Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+def _tried(found: _Found, scale: Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Simulated outputs in physical units, their VAF, and that of the prediction one sample ahead."""
     about = _about(segments, found.offset)
     measured = about[0][1] if len(about) == 1 else np.vstack([y for _, y in about])
@@ -392,26 +375,3 @@ def _check_options(order: object, method: object, focus: object, feedthrough: ob
         raise InvalidValue("feedthrough", feedthrough, "True or False")
     if not isinstance(refine, bool | str) or refine not in (True, False, "auto"):
         raise InvalidValue("refine", refine, "True, False or 'auto'")
-
-
-def _parted(trace: SignalTrace, held_out: object) -> tuple[SignalTrace, SignalTrace | None]:
-    """Segments for estimation and for validation."""
-    if held_out is None:
-        return trace, None
-    if not isinstance(held_out, SignalTrace):
-        try:
-            learned, tried = trace.split(cast(float, held_out))
-        except InvalidValue as error:
-            raise InvalidValue("held_out", held_out, error.takes) from None
-    else:
-        learned, tried = trace, held_out
-        if (tried.inputs, tried.outputs) != (trace.inputs, trace.outputs) or tried.interval_s != trace.interval_s:
-            raise InvalidValue("held_out", "other signals", "a trace of the same inputs, outputs and interval")
-    still = [
-        name for name, spread in zip(tried.outputs, np.ptp(tried.output_values, axis=0), strict=True) if not spread
-    ]
-    if still:
-        raise InvalidValue(
-            "held_out", f"a constant {still[0]!r}", "samples in which all outputs vary: choose another share"
-        )
-    return learned, tried

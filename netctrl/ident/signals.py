@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.ident.subspace.lq_reduction import LqReduction
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
 from netctrl.model.datasets import trace_path
 from netctrl.model.io.table import index_interval
 from netctrl.model.signals import SignalTrace, read_signals
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 
     Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
     Table = pd.DataFrame | str | os.PathLike[str]
-    Signals = SignalTrace | Samples | Table
+    Experiments = Sequence[SignalTrace] | Sequence[Table] | Sequence[tuple[Samples, Samples]]
+    Signals = SignalTrace | Samples | Table | Experiments
 
     class Options(TypedDict, total=False):
         """Arguments of `identify` that don't depend on the form of the signals."""
@@ -42,6 +44,20 @@ if TYPE_CHECKING:
         argv: Iterable[str]
         files: Iterable[Path]
 
+    class Reading(Options, total=False):
+        """These, and what tells how tables are read."""
+
+        segments: str | None
+        time: str | None
+        interval_s: float | None
+        bin_s: float | None
+
+    class Columns(Reading, total=False):
+        """These, and which columns are read."""
+
+        inputs: Sequence[str] | None
+        outputs: Sequence[str] | None
+
 else:
     Samples = Signals = Any
 
@@ -51,11 +67,13 @@ _TAKES = "a SignalTrace, a DataFrame or a file with `inputs` and `outputs`, or a
 def signals_of(
     trace: Signals,
     y: Samples | None = None,
-    *,
     interval_s: float | None = None,
+    *,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
     segments: str | None = None,
+    time: str | None = None,
+    bin_s: float | None = None,
 ) -> SignalTrace:
     """Trace from signals in any accepted form; arguments as in `netctrl.identify`.
 
@@ -67,26 +85,46 @@ def signals_of(
     FileError
         A file can't be read.
     """
+    names: dict[str, Any] = {"inputs": inputs, "outputs": outputs}
+    table: dict[str, Any] = {"segments": segments, "time": time, "bin_s": bin_s}
     if y is not None:
-        _no_use("beside arrays", segments=segments)
+        _no_use("beside arrays", **table)
         return _of_arrays(trace, y, interval_s, inputs, outputs)
     if isinstance(trace, SignalTrace):
-        _no_use("with a SignalTrace", interval_s=interval_s, inputs=inputs, outputs=outputs, segments=segments)
+        _no_use("with a SignalTrace", interval_s=interval_s, **names, **table)
         return trace
+    if isinstance(trace, list | tuple) and trace and all(map(_is_experiment, trace)):
+        each: list[Any] = [part if isinstance(part, tuple) else (part, None) for part in trace]
+        return SignalTrace.joined([signals_of(u, v, interval_s=interval_s, **names, **table) for u, v in each])
     is_file = isinstance(trace, str | os.PathLike)
     if not is_file and not hasattr(trace, "columns"):
         if hasattr(trace, "__len__"):
             raise InvalidValue("y", None, "the outputs to the inputs u: netctrl.identify(u, y, interval_s=0.1)")
         raise InvalidValue("trace", f"a value of type {type(trace).__name__}", _TAKES)
-    _no_use("with a table, which has times", interval_s=interval_s)
-    for name, columns in (("inputs", inputs), ("outputs", outputs)):
+    for name, columns in names.items():
         if columns is None:
             raise InvalidValue(name, None, "names of the table's columns, as in ['rate_bit_per_s']")
-    names = {"inputs": inputs or (), "outputs": outputs or ()}
+    options: Any = {**names, "interval_s": interval_s, **table}
     if is_file:
-        return read_signals(trace_path(os.fspath(trace)), **names, segments=segments)
-    table: Any = trace
-    return SignalTrace.from_pandas(table, **names, segments=segments)
+        return read_signals(trace_path(os.fspath(trace)), **options)
+    frame: Any = trace
+    return SignalTrace.from_pandas(frame, **options)
+
+
+def check_complete(*traces: SignalTrace | None) -> None:
+    """InvalidValue where outputs are missing."""
+    for trace in filter(None, traces):
+        missing = np.isnan(trace.output_values).sum(axis=0)
+        if missing.any():
+            where = f"column {trace.outputs[int(missing.argmax())]!r}"
+            raise InvalidValue(where, f"{missing.max()} missing samples", "outputs without gaps: leave these rows out")
+
+
+def _is_experiment(part: Any) -> bool:
+    """Whether a list's element is a trace, a table, a file, or a pair (u, y) of arrays."""
+    if isinstance(part, tuple):
+        return len(part) == 2 and all(not isinstance(each, str) and np.ndim(each) > 0 for each in part)
+    return isinstance(part, SignalTrace | str | os.PathLike) or hasattr(part, "columns")
 
 
 def _no_use(place: str, **given: Any) -> None:
@@ -174,3 +212,56 @@ def check_excitation(data: LqReduction, names: Sequence[str], order: int) -> lis
 def _named(data: LqReduction, names: Sequence[str], least: float, needed: int) -> str:
     poor = [name for j, name in enumerate(names) if excitation(data, [j], least=least) < needed]
     return f"{', '.join(poor)}: excites" if poor else f"{', '.join(names)}: move together, excite"
+
+
+_RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """Means and standard deviations of the signals used for a model."""
+
+    u_mean: np.ndarray
+    u_size: np.ndarray
+    y_mean: np.ndarray
+    y_size: np.ndarray
+
+    @classmethod
+    def of(cls, trace: SignalTrace) -> Scale:
+        parts: list[np.ndarray] = []
+        for names, values in ((trace.inputs, trace.input_values), (trace.outputs, trace.output_values)):
+            largest = np.abs(values).max(axis=0)
+            unit = np.where(largest > 0.0, largest, 1.0)  # squares of any float's share of it are floats
+            mean, size = values.mean(axis=0), (values / unit).std(axis=0) * unit
+            for k, name in enumerate(names):
+                if size[k] <= _RIGID * largest[k]:
+                    takes = "a signal that varies: leave this column out, or record while it varies"
+                    raise InvalidValue(f"column {name!r}", f"{values[0, k]:.6g} in all samples", takes)
+            parts += [mean, size]
+        return cls(*parts)
+
+    def scaled(self, trace: SignalTrace) -> list[Segment]:
+        return [((u - self.u_mean) / self.u_size, (y - self.y_mean) / self.y_size) for u, y in trace.segments()]
+
+
+def parted(trace: SignalTrace, held_out: object) -> tuple[SignalTrace, SignalTrace | None]:
+    """Segments for estimation and for validation."""
+    if held_out is None:
+        return trace, None
+    if not isinstance(held_out, SignalTrace):
+        try:
+            learned, tried = trace.split(cast(float, held_out))
+        except InvalidValue as error:
+            raise InvalidValue("held_out", held_out, error.takes) from None
+    else:
+        learned, tried = trace, held_out
+        if (tried.inputs, tried.outputs) != (trace.inputs, trace.outputs) or tried.interval_s != trace.interval_s:
+            raise InvalidValue("held_out", "other signals", "a trace of the same inputs, outputs and interval")
+    still = [
+        name for name, spread in zip(tried.outputs, np.ptp(tried.output_values, axis=0), strict=True) if not spread
+    ]
+    if still:
+        raise InvalidValue(
+            "held_out", f"a constant {still[0]!r}", "samples in which all outputs vary: choose another share"
+        )
+    return learned, tried

@@ -85,8 +85,17 @@ GAP = FRAME.set_index(DAY).drop(DAY[3])
         (lambda: signals_of(U, Y, interval_s=1.0, segments="s"), "segments", "no value beside arrays"),
         (lambda: signals_of(FRAME, inputs=["a"]), "outputs", "names of the table's columns"),
         (lambda: signals_of(FRAME, inputs=["a"], outputs=["y"]), "columns", "a column 'time_s'"),
-        (lambda: signals_of(FRAME, interval_s=1.0), "interval_s", "which has times"),
-        (lambda: signals_of(GAP, inputs=["a"], outputs=["y"]), "time_s, row 4", "frame.resample('0.25s').mean()"),
+        (lambda: signals_of(FRAME, interval_s=1.0), "inputs", "names of the table's columns"),
+        (lambda: signals_of(GAP, inputs=["a"], outputs=["y"]), "time_s, row 4", "0.25 to 0.5 s, 0.25 s in the median"),
+        (lambda: signals_of(GAP, inputs=["a"], outputs=["y"]), "time_s, row 4", "bin_s=0.25 (--bin 0.25s)"),
+        (lambda: signals_of(U, Y, interval_s=1.0, bin_s=1.0), "bin_s", "no value beside arrays"),
+        (lambda: signals_of([(U, Y), (U, Y[:, None])]), "interval_s", "these arrays don't have"),
+        (
+            lambda: signals_of([(U, Y), (U[:, 0], Y)], interval_s=1.0),
+            "trace 2",
+            "takes the signals of the first: u1, u2, y1",
+        ),
+        (lambda: signals_of([FRAME, FRAME], interval_s=1.0, inputs=["a"]), "outputs", "names of the table's columns"),
         (lambda: signals_of(GAP[["a"]], GAP["y"]), "time_s, row 4", "frame.resample('0.25s').mean()"),
         (lambda: signals_of(GAP["a"], FRAME["y"]), "y", "samples taken at the same times"),
         (lambda: signals_of(FRAME.set_index(DAY)["a"], Y, interval_s=1.0), "interval_s", "the index gives 0.25 s"),
@@ -105,6 +114,32 @@ def test_the_remedy_of_an_uneven_index_works() -> None:
     found = signals_of(even, inputs=["a"], outputs=["y"])
     assert (len(found), found.interval_s) == (6, 0.25)
     np.testing.assert_array_equal(np.delete(found.output_values[:, 0], 3), np.delete(Y, 3))
+
+
+def test_bins_keep_the_gap_of_an_uneven_table() -> None:
+    """The first sample is the middle of a bin; the missing input has the value before it, the output is missing."""
+    found = signals_of(GAP, inputs=["a"], outputs=["y"], bin_s=0.25)
+    np.testing.assert_array_equal(found.input_values[:, 0], U[[0, 1, 2, 2, 4, 5], 0])
+    np.testing.assert_array_equal(found.output_values[:, 0], np.where(np.arange(6) == 3, np.nan, Y))
+    assert [note.split(":")[0] for note in found.notes] == [
+        "means over 6 bins of 0.25 s, 1 to 1 rows each; 1 bins are empty",
+        "a",
+    ]
+
+
+def test_several_experiments_are_one_trace(tmp_path) -> None:
+    path = tmp_path / "x.csv"
+    FRAME.to_csv(path, index=False)
+    names = {"inputs": ["a", "b"], "outputs": ["y"], "interval_s": 0.25}
+    trace = signals_of(FRAME, **names)
+    for found in (
+        signals_of([FRAME, path, str(path)], **names),
+        signals_of([(U, Y)] * 3, **names),
+        SignalTrace.joined([SignalTrace.joined([trace, trace]), trace]),
+    ):
+        assert (found.starts, found.interval_s, found.inputs) == ((0, 6, 12), 0.25, ("a", "b"))
+        np.testing.assert_array_equal(found.input_values, np.vstack([U, U, U]))
+        np.testing.assert_array_equal(found.output_values[:, 0], np.tile(Y, 3))
 
 
 def test_a_split_may_leave_a_single_sample_of_several_signals() -> None:

@@ -83,10 +83,7 @@ def test_the_time_may_be_the_index() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (
-            "time_s,u,y\n0,1,2\n1,,3\n",
-            "input_values, row 2, column 'u': got nan, takes a number from -1e+250 to 1e+250",
-        ),
+        ("time_s,u,y\n0,,2\n1,,3\n", "input_values, column 'u': got 'no value', takes a signal that was measured"),
         ("time_s,u,y\n0,1,2\n1,2,inf\n", "output_values, row 2, column 'y': got inf"),
     ],
 )
@@ -146,6 +143,8 @@ def test_columns_that_are_asked_for_must_be_there(tmp_path, requested, argument,
         ({"starts": (1,)}, "starts", "increasing rows from 0"),
         ({"starts": (0, 3)}, "starts", "below the number of samples, 3"),
         ({"starts": ()}, "starts", "the first row of each segment"),
+        ({"notes": "held"}, "notes", "sentences, as a tuple of text"),
+        ({"input_values": [np.nan] * 3}, "input_values, column 'u1'", "a signal that was measured"),
         ({"interval_s": 0.0}, "interval_s", "a time from 1e-9"),
     ],
 )

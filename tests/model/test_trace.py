@@ -208,7 +208,7 @@ ROWS = "0,1,2\n0.1,3,4\n"
         (",time_s,a\n" + ROWS, "the name of column 1: got '', takes text; pandas leaves its index out with index="),
         ("time_s,a," + "b" * 65 + "\n" + "0,1,2\n1,2,3\n", "the name of column 3: got 'bbbb"),
         ("a,b\n0,1\n1,2\n", "columns: got 'a, b', takes a column 'time_s' with the starts of the intervals in seconds"),
-        ("time_s,a\n0,1,5\n1,2,5\n", "not valid CSV: Length of header"),
+        ("time_s,a\n0,1,5\n1,2,5\n", "not valid CSV: 2 names in line 1, 3 values in line 2"),
         ("time_s,a\n0,1\n1,2,5\n", "not valid CSV: Error tokenizing data. C error: Expected 2 fields in line 3, saw 3"),
         ('time_s,a\n"0,1\n1,2\n', "not valid CSV"),
         ("", "not valid CSV: No columns"),

@@ -21,6 +21,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.ident.subspace.lq_reduction import LqReduction, triangular
+from netctrl.ident.validate import Matrices
 from netctrl.model.fit import OrderChoice
 
 METHODS = ("n4sid", "moesp", "cva")
@@ -121,7 +122,7 @@ class Predictor:
         """Number of states in the data."""
         return len(self.to_state)
 
-    def matrices(self, order: int) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    def matrices(self, order: int) -> tuple[Matrices, np.ndarray]:
         """(A, B, C, D) and K by regression on the states; A isn't made stable."""
         i, m, p, R = self.data.horizon, self.data.n_inputs, self.data.n_outputs, self.data.factor
         q = m + p
@@ -156,7 +157,7 @@ def predictor(data: LqReduction, feedthrough: bool) -> Predictor:
     return Predictor(data, (U[:, kept].T @ G) / np.sqrt(s[kept, None]), s, feedthrough)
 
 
-def arx(data: LqReduction, lags: int, feedthrough: bool) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+def arx(data: LqReduction, lags: int, feedthrough: bool) -> tuple[Matrices, np.ndarray]:
     """(A, B, C, D) and K of y_t = Σ a_k y_{t−k} + Σ b_k u_{t−k} + d u_t + e_t with some lags: p `lags` states.
 
     In observer form x^k₊ = x^{k+1} + a_k y + b_k u, y = x¹ + d u + e, so that A − K C is a shift.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
-import warnings
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue, checked_number, optional_import
 from netctrl.core.files import read_bounded
+from netctrl.model.io.delimited import read_delimited
 from netctrl.model.io.fields import label
 from netctrl.model.io.validation_errors import shorten
 
@@ -34,7 +35,7 @@ _SHORT_TIMES = {"t", "ts", "s", "sec", "seconds"}
 
 
 def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """The table of a `.csv` or `.parquet` file, with columns as written.
+    """The table of a `.parquet` file or of text (`read_delimited`), with columns as written.
 
     Raises
     ------
@@ -42,7 +43,7 @@ def read_table(path: str | os.PathLike[str]) -> pd.DataFrame:
         The file can't be read, is too large, or isn't such a table.
     """
     content = read_bounded(path, _MAX_BYTES, f"larger than the {_MAX_BYTES // 2**20} MiB allowed for a table")
-    return (_csv if Path(path).suffix.lower() == ".csv" else _parquet)(path, content)
+    return (_parquet if Path(path).suffix.lower() == ".parquet" else read_delimited)(path, content)
 
 
 def column_names(frame: pd.DataFrame) -> list[str]:
@@ -87,16 +88,17 @@ def numbers(name: str, column: pd.Series) -> np.ndarray:
     raise InvalidValue(f"row {row + 1}, column {name!r}", column.iloc[[row]].tolist()[0], "a number")
 
 
-def spacing(times: np.ndarray, before: int = 0) -> float:
+def spacing(times: np.ndarray, before: int = 0, *, name: str = TIME, bins: bool = False) -> float:
     """The interval [s]: the shortest decimal number that agrees with the rounded times.
 
-    `before` is the number of rows of the table above, for the row numbers in messages.
+    `before` is the number of rows of the table above, for the row numbers in messages; with `bins` these name the
+    means over bins as the remedy.
     """
     wrong = ~(np.abs(times) <= _LATEST_S)
     if wrong.any():
         row = int(wrong.argmax())
         raise InvalidValue(
-            f"{TIME}, row {before + row + 1}", float(times[row]), "a time in seconds, at most 1e11; not in ms or ns"
+            f"{name}, row {before + row + 1}", float(times[row]), "a time in seconds, at most 1e11; not in ms or ns"
         )
     steps = np.diff(times)
     usual = float(np.quantile(steps, 0.5, method="lower"))  # an actual step, even of two
@@ -106,16 +108,33 @@ def spacing(times: np.ndarray, before: int = 0) -> float:
     if uneven.any():
         row = int((back if usual <= 0.0 else uneven).argmax())
         earlier, got = float(times[row]), float(times[row + 1])
-        if got <= earlier:
-            raise InvalidValue(
-                f"{TIME}, row {before + row + 2}", got, f"a time after {earlier:.12g}, that of the row before"
+        _, wide = usual_step(times, (0,))
+        remedy = f"frame.resample('{usual:.6g}s').mean().interpolate() makes an index by date even"
+        if bins:
+            remedy = (
+                f"steps are {steps.min():.4g} to {steps.max():.4g} s, {usual:.4g} s in the median, and bin_s={wide:.4g}"
+                f" (--bin {wide:.4g}s) takes means over even bins"
             )
-        takes = f"{earlier + usual:.12g}, one interval of {usual:.6g} s after the row before; gaps are not filled"
-        takes = f"{takes}: frame.resample('{usual:.6g}s').mean().interpolate() makes an index by date even"
-        raise InvalidValue(f"{TIME}, row {before + row + 2}", got, takes)
+        takes = f"a time after {earlier:.12g}, that of the row before"
+        if got > earlier:
+            takes = f"{earlier + usual:.12g}, one interval of {usual:.6g} s after the row before; gaps are not filled"
+        if got > earlier or bins:
+            takes = f"{takes}: {remedy}"
+        raise InvalidValue(f"{name}, row {before + row + 2}", got, takes)
     mean = float(times[-1] - times[0]) / len(steps)
     written = (float(f"{mean:.{digits}g}") for digits in range(1, 18))
     return next(number for number in written if abs(number - mean) <= rounding / len(steps))
+
+
+def usual_step(times: np.ndarray, starts: Sequence[int]) -> tuple[float, float]:
+    """Median step between the times of a segment [s], and a width of bins that nearly all have samples."""
+    steps = np.concatenate([np.diff(np.sort(part)) for part in np.split(times, list(starts)[1:])])
+    steps = steps[steps > 0.0]
+    if not len(steps):
+        return 0.0, 0.0
+    usual = float(np.quantile(steps, 0.5, method="lower"))
+    rare = np.mean(np.abs(steps - usual) > 0.5 * usual) < 0.4  # as with a lost row here and there
+    return usual, float(f"{usual:.6g}" if rare else f"{np.quantile(steps, 0.99):.2g}")
 
 
 def timed(frame: pd.DataFrame) -> pd.DataFrame:
@@ -153,23 +172,6 @@ def _label(place: int, name: Any) -> str:
             f"the name of column {place + 1}", name, "text; pandas leaves its index out with index=False"
         )
     return label(f"the name of column {place + 1}", name.strip() if isinstance(name, str) else name)
-
-
-def _csv(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
-    with optional_import():
-        import pandas as pd
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", pd.errors.ParserWarning)  # first row longer than the header
-            header = pd.read_csv(
-                io.BytesIO(content), header=None, nrows=1, dtype=str, keep_default_na=False, skipinitialspace=True
-            )
-            frame = pd.read_csv(io.BytesIO(content), header=0, index_col=False, low_memory=False, skipinitialspace=True)
-    except (ValueError, pd.errors.ParserWarning) as error:
-        raise FileError(path, f"not valid CSV: {shorten(' '.join(str(error).split()), 200)}") from None
-    frame.columns = header.iloc[0].tolist()  # as written: pandas renames repeated ones
-    return frame
 
 
 def _parquet(path: str | os.PathLike[str], content: bytes) -> pd.DataFrame:
