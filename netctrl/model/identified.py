@@ -10,6 +10,7 @@ import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue, checked_number
 from netctrl.core.files import write_atomically
+from netctrl.model.curve import InputCurve
 from netctrl.model.io.arrays import array, array_json, json_schema
 from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.io.fields import label, read_fields, texts
@@ -90,6 +91,8 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         Kalman gain of the innovation form. (In the CONNET paper: G; its K is a state feedback.)
     innovation_covariance : array_like, shape (p, p), optional
         V, symmetric and positive semidefinite.
+    curve : InputCurve, optional
+        Static curve of the one input: A, B, C, D and u₀ are then of v = f(u).
     identification : Identification, optional
         How the model was identified.
     provenance : Provenance, optional
@@ -130,6 +133,7 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
     output_range: np.ndarray | None = None
     K: np.ndarray | None = None
     innovation_covariance: np.ndarray | None = None
+    curve: InputCurve | None = None
     identification: Identification | None = None
     provenance: Provenance | None = None
 
@@ -154,7 +158,9 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         if self.K is not None:
             put(self, "K", dense_matrix("K", self.K, (n, p)))
             put(self, "innovation_covariance", covariance("innovation_covariance", self.innovation_covariance, p))
-        for name, kind in (("identification", Identification), ("provenance", Provenance)):
+        if self.curve is not None and (m != 1 or self.curve.output not in self.outputs):
+            raise InvalidValue("curve", self.curve.output, f"a curve of one input and one of {', '.join(self.outputs)}")
+        for name, kind in (("curve", InputCurve), ("identification", Identification), ("provenance", Provenance)):
             if not isinstance(value := getattr(self, name), kind | None):
                 raise InvalidValue(name, value, f"{kind.__name__} or None")
         draws = None if self.identification is None else self.identification.steady_gain_draws
