@@ -9,6 +9,8 @@ convex or concave, with few weights other than 0.
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,8 +18,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind
 from netctrl.ident.identify import identify
-from netctrl.model.curve import InputCurve
-from netctrl.model.identified import IdentifiedModel
+from netctrl.model.identified import IdentifiedModel, InputCurve
 from netctrl.model.signals import SignalTrace
 from netctrl.model.statespace import StateSpace
 
@@ -25,7 +26,7 @@ _LEVELS = 8
 _BEYOND = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Poles' distances from the ends, over the range of inputs."""
 _DRAWS, _KNOTS, _ROUNDS = 80, 12, 2
-_BETTER = 0.98  # of the held-out error of the simpler shape
+_TIE = 0.02  # of the mean log likelihood of a sample
 _FOLDS = 5
 _QUIET = 1e-3  # least deviation over the greatest, so that no level has all the weight
 
@@ -102,7 +103,7 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
         grid = _grid(u, fit)
         values = _columns(fit.shape, grid, u) @ fit.weights
         v = _straight(u, _columns(fit.shape, u, u) @ fit.weights, values, grid)
-        found = identify(_driven_by(trace, v), **options).model
+        found = identify(replace(trace, input_values=v), **options).model
         plant = _unit(found, place)
     bands = _bands(trace, sign * y, plant, fit, grid, np.random.default_rng(seed))
     order = np.argsort(u)
@@ -115,11 +116,6 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
         deviation=np.interp(grid, u[order], fit.deviation[order]),
     )
     return msgspec.structs.replace(found, curve=curve)
-
-
-def _driven_by(trace: SignalTrace, v: np.ndarray) -> SignalTrace:
-    """The trace with another input."""
-    return SignalTrace(trace.interval_s, v, trace.output_values, trace.inputs, trace.outputs, trace.starts)
 
 
 def _columns(shape: str, at: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -149,7 +145,7 @@ def _through(trace: SignalTrace, columns: np.ndarray, plant: StateSpace | None) 
     if plant is None:
         return columns
     answered, edges = np.empty_like(columns), [*trace.starts, len(trace)]
-    for start, stop in zip(edges[:-1], edges[1:], strict=True):
+    for start, stop in pairwise(edges):
         x = np.linalg.solve(np.eye(plant.n_states) - plant.A, plant.B) @ columns[start : start + 1]
         for t in range(start, stop):
             answered[t] = (plant.C @ x + plant.D @ columns[t : t + 1])[0]
@@ -158,28 +154,28 @@ def _through(trace: SignalTrace, columns: np.ndarray, plant: StateSpace | None) 
 
 
 def _fitted(trace: SignalTrace, y: np.ndarray, plant: StateSpace | None) -> _Fit:
+    """Of the shapes the first whose held-out log likelihood no other exceeds by more than a tie."""
     u = trace.input_values[:, 0]
     fold = np.arange(len(u)) * _FOLDS // len(u)
-    best, least = None, np.inf
+    fits, errors = [], []
     for shape in ("convex", "concave", "monotone"):
         columns = _through(trace, _columns(shape, u, u), plant)
         deviation = np.ones(len(u))
         for _ in range(3):
             deviation = _deviation(u, y - columns @ _solve(columns, y, deviation))
-        error = 0.0
+        error = np.empty(len(u))
         for k in range(_FOLDS):
             inside = fold != k
-            out = y[~inside] - columns[~inside] @ _solve(columns[inside], y[inside], deviation[inside])
-            error += float(np.mean(np.log(deviation[~inside]) + 0.5 * (out / deviation[~inside]) ** 2))
-        if error < least - (0.0 if best is None else _FOLDS * (1.0 - _BETTER)):
-            best, least = _Fit(shape, _solve(columns, y, deviation), deviation), error
-    return best
+            error[~inside] = y[~inside] - columns[~inside] @ _solve(columns[inside], y[inside], deviation[inside])
+        fits.append(_Fit(shape, _solve(columns, y, deviation), deviation))
+        errors.append(float(np.mean(np.log(deviation) + 0.5 * (error / deviation) ** 2)))
+    return fits[int(np.argmax(np.array(errors) <= min(errors) + _TIE))]
 
 
 def _deviation(u: np.ndarray, residual: np.ndarray) -> np.ndarray:
-    """Deviation by level: root mean square over the neighbouring tenth of the samples, in the order of u."""
+    """Deviation by level: root mean square over the neighbouring twentieth of the samples, in the order of u."""
     order = np.argsort(u, kind="stable")
-    width = max(len(u) // 10, 8)
+    width = max(len(u) // 20, 8)
     squares = np.convolve(np.pad(residual[order] ** 2, width // 2, mode="reflect"), np.ones(width) / width, "same")
     found = np.empty(len(u))
     found[order] = np.sqrt(squares[width // 2 : width // 2 + len(u)])
@@ -218,16 +214,17 @@ def _bands(
     """(k − 1, 2) quantiles of slopes at both ends of each piece, over the table's slope."""
     u = trace.input_values[:, 0]
     columns = _through(trace, _columns(fit.shape, u, u), plant)
+    width = np.diff(grid)
     own = np.diff(_columns(fit.shape, grid, u) @ fit.weights)
+    least = _QUIET * own.sum() * width / width.sum()  # as in the table
     length = max(round(len(u) ** (1.0 / 3.0)), 3)
     step = 1e-3 * np.diff(grid)
     left, right = (grid[:-1], grid[:-1] + step), (grid[1:] - step, grid[1:])
     ends = [(_columns(fit.shape, b, u) - _columns(fit.shape, a, u)) / step[:, None] for a, b in (left, right)]
-    width = np.diff(grid)
     ratios = np.empty((_DRAWS, 2, len(own)))
     for draw in ratios:
         rows = (rng.integers(0, len(u) - length, len(u) // length)[:, None] + np.arange(length)).ravel()
         weights = _solve(columns[rows], y[rows], fit.deviation[rows])
-        draw[:] = [each @ weights * width / own for each in ends]
+        draw[:] = [(each @ weights * width + least) / (own + least) for each in ends]
     low, high = np.quantile(ratios.min(axis=1), 0.025, axis=0), np.quantile(ratios.max(axis=1), 0.975, axis=0)
     return np.column_stack([low.clip(_QUIET, 1.0), high.clip(1.0)])

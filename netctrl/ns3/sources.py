@@ -88,7 +88,11 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
         "netctrl-gate-law.h": functions_header("gate-law", _GATES, (pass_gate, set_gate)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
         "netctrl-tracking-law.h": functions_header(
-            "tracking-law", _TRACK, (curved, step_tracking, govern, scheduled), "netctrl-arrays.h", visited=TRACK_RECORDS
+            "tracking-law",
+            _TRACK,
+            (curved, step_tracking, govern, scheduled),
+            "netctrl-arrays.h",
+            visited=TRACK_RECORDS,
         ),
         "netctrl-delay-laws.h": functions_header("delay-laws", _DELAYS, (observe, read_premium)),
         "netctrl-window-laws.h": window_laws_header([*window_laws, *schemes]),

@@ -15,7 +15,14 @@ from netctrl.core.units import unit_scale
 from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, linearised, start_tracking, step_tracking, tracking_gains
+from netctrl.laws.tracking.tracking import (
+    TrackingGains,
+    TrackingState,
+    linearised,
+    start_tracking,
+    step_tracking,
+    tracking_gains,
+)
 from netctrl.model.design.design import ConnetDesign, read_design
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.network.track import Track, regulator_of, tracked_groups
