@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
+from netctrl.laws.tracking.tracking import linearised, start_tracking, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel
@@ -97,7 +97,8 @@ def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.4, 1.0)))
     panels = left.subplots(len(law.outputs) + 1, 1, sharex=True)
     gain = np.array(proof.plant_dc_gain)
-    start, stop = (law.low + share * (law.high - law.low) for share in (0.4, 0.6))
+    low, high = linearised(law, law.low), linearised(law, law.high)
+    start, stop = (low + share * (high - low) for share in (0.4, 0.6))
     references = [law.output_offset + gain @ (each - law.input_offset) for each in (start, stop)]
     outputs, inputs = _step(design, references, count)
     time = law.interval_s * (np.arange(len(outputs)) - count)
@@ -127,7 +128,7 @@ def _step(design: ConnetDesign, references: list[np.ndarray], count: int) -> tup
     outputs, inputs = [], []
     settle = 3 * count
     for n in range(settle + 2 * count):
-        v = state.applied - law.input_offset
+        v = linearised(law, state.applied) - law.input_offset
         outputs.append(model.C @ x + model.D @ v + law.output_offset)
         inputs.append(state.applied)
         x = model.A @ x + model.B @ v

@@ -202,6 +202,15 @@ def connet_summary(
         ("disk margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
         ("residual", f"{proof.residual_regulator:.2g} regulator, {proof.residual_estimator:.2g} estimator"),
     ]
+    if (slopes := proof.slopes) is not None:
+        most = "any" if slopes.stable[1] is None else f"{slopes.stable[1]:.3g}"
+        rows.append(("slopes", f"stable from {slopes.stable[0]:.3g} to {most} times the curve's"))
+    if slopes is not None and (held := slopes.held) is not None:
+        (low, high), (least, greatest) = held.references, held.inputs
+        ends = f"{law.inputs[0]} {least:.4g} to {greatest:.4g}"
+        rows.append(("holds", f"{low:.4g} to {high:.4g} ({ends}), also with {held.load:.3g} of load that joins"))
+        low, high = held.sector
+        rows.append(("there", f"slopes {low:.3g} to {high:.3g} times the curve's, disk margin {held.alpha:.3g}"))
     seen = "" if inputs.model.output_range is None else ", where the model's trace was"
     for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
         rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}{seen}"))

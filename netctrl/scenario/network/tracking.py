@@ -15,7 +15,14 @@ from netctrl.core.units import unit_scale
 from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_tracking, step_tracking, tracking_gains
+from netctrl.laws.tracking.tracking import (
+    TrackingGains,
+    TrackingState,
+    linearised,
+    start_tracking,
+    step_tracking,
+    tracking_gains,
+)
 from netctrl.model.design.design import ConnetDesign, read_design
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.network.track import Track, regulator_of, tracked_groups
@@ -172,6 +179,8 @@ def track_plan(
         raise InvalidValue("control.reference", rows, "references, with a law that isn't a Design's")
     paper = whole and design.inputs.law == "paper"
     measured = control.measured or ("average" if paper else "period")
+    if schedule is not None and getattr(law, "curve", None) is not None:
+        raise InvalidValue("schedule", type(schedule).__name__, "none: this law has a curve, and its gain follows it")
     first = law.input_offset.copy()
     unit = unit_scale(law.input_units[0]) or MBIT
     if control.first_rate is not None:
@@ -225,7 +234,7 @@ def in_turn(references: Any, periods: int) -> np.ndarray:
 def middle(design: ConnetDesign) -> np.ndarray:
     """(p,) steady outputs of a Design's model in the middle of its inputs' limits."""
     law = design.law
-    offset = 0.5 * (law.low + law.high) - law.input_offset
+    offset = 0.5 * (linearised(law, law.low) + linearised(law, law.high)) - law.input_offset
     return law.output_offset + np.array(design.certificate.plant_dc_gain) @ offset
 
 
