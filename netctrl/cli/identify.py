@@ -92,7 +92,7 @@ def identify(
     result = from_signals(
         SignalTrace.joined([read_signals(path, inputs, outputs, **table) for path in paths]),
         **asked,
-        feedthrough=not no_feedthrough,
+        feedthrough=False if no_feedthrough else "auto",
         refine="auto" if refine == "auto" else refine == "yes",
         bootstrap=bootstrap if bootstrap is not None else 0 if plot is None else DRAWS,
         argv=invocation(),

@@ -30,6 +30,7 @@ _ORDERS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20)
 _USUAL, _MOST_STATES, _LAGS = 8, 24, 6
 _AS_GOOD = 0.5  # over √samples: part of the least error variance within which the smaller model is taken
 _KEPT = 0.003, 0.25, 0.025  # how much worse a better predictor may simulate: see `_as_good`
+_OverOrders = Callable[[Callable[[int], "Score"], Literal["simulation", "prediction"]], "list[Score]"]
 _EXACT = 1e-16  # relative to the outputs' variance: below it models don't differ
 _LONG_ENOUGH = 4  # samples a state of a stretch that is simulated
 
@@ -80,6 +81,10 @@ class Validation:
                 return False
         return True
 
+    def as_good(self, least: float) -> float:
+        """Error that isn't told from the least."""
+        return least * (1.0 + _AS_GOOD / self.samples**0.5)
+
     @property
     def samples(self) -> int:
         """Samples that are left out once."""
@@ -88,7 +93,7 @@ class Validation:
     def best(self, scores: Iterable[Score], by: Literal["simulation", "prediction"]) -> list[Score]:
         """Scores by their errors, but with the smaller of those first that are as good as the least."""
         ranked = sorted(scores, key=lambda each: getattr(each, by))
-        limit = getattr(ranked[0], by) * (1.0 + _AS_GOOD / self.samples**0.5)
+        limit = self.as_good(getattr(ranked[0], by))
         good = sorted((each for each in ranked if getattr(each, by) <= limit), key=lambda each: each.candidate.states)
         return good + ranked[len(good) :]
 
@@ -110,7 +115,8 @@ class Validation:
             about = [(u, y - model.offset) for u, y in usable]
             y = np.vstack([y for _, y in about])
             spread += y.var(axis=0) * len(y)
-            alone += (y - simulated(model.matrices, about)).var(axis=0) * len(y)
+            stable = np.abs(np.linalg.eigvals(model.A)).max() < 1.0
+            alone += (y - simulated(model.matrices, about)).var(axis=0) * len(y) if stable else inf
             known = np.isfinite(model.V).all()
             ahead += (y - predicted(model.matrices, model.K, about)).var(axis=0) * len(y) if known else inf
         if not spread.all():
@@ -119,11 +125,12 @@ class Validation:
         return Score(candidate, alone, ahead)
 
 
-def choose(validation: Validation, most: int, focus: Focus, order: int | None = None) -> Score:
+def choose(validation: Validation, most: int, focus: Focus, order: int | None = None, *, closed: bool = False) -> Score:
     """The candidate of least left-out error by `focus`, with up to `most` states or with `order`.
 
     A simulation model G is chosen first, from subspaces and their refinement. "both" takes the predictor of least
-    error among those whose simulation is as good as G's, of which G with noise states is one.
+    error among those whose simulation is as good as G's, of which G with noise states is one. In a closed loop only
+    models that feedback doesn't bias are compared, one sample ahead.
     """
     score, best = validation.score, validation.best
 
@@ -137,37 +144,48 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
                 found.append(made(n))
         return found
 
+    if focus == "prediction" or closed:
+        found = _predictors(validation, over_orders, most, order, 4 if closed else 2)
+        if not closed:
+            return best(found, "prediction")[0]
+        # Under feedback noise that the model doesn't describe is a bias: no ARX, and of those as good the largest.
+        likely = [each for each in found if each.candidate.start != "arx"]
+        limit = validation.as_good(min(each.prediction for each in likely))
+        return max((each for each in likely if each.prediction <= limit), key=lambda each: each.candidate.states)
     plain = over_orders(lambda n: score(Candidate("cva", n)), "simulation")
     orders = [each.candidate.order for each in plain]
     near = {n for each in best(plain, "simulation")[:2] for n in _around(orders, each.candidate.order)}
     plain += [score(Candidate(start, n)) for n in sorted(near) for start in _STARTS if start != "cva"]
     refined = [score(replace(each.candidate, refinement="simulation")) for each in best(plain, "simulation")[:2]]
     G = best([*plain, *refined], "simulation")[0]
+    start: Start = "cva" if G.candidate.start == "pbsid" else G.candidate.start
+    noises = [score(replace(G.candidate, noise="gain"))]
     likely: list[Score] = []
-    if focus != "simulation":
-        rough = over_orders(lambda n: score(Candidate("pbsid", n, "likelihood", rough=True)), "prediction")
-        likely = [score(replace(each.candidate, rough=False)) for each in best(rough, "prediction")[:2]]
-        start: Start = "cva" if G.candidate.start == "pbsid" else G.candidate.start
-        leading = best(likely, "prediction")[0].candidate.order
-        likely += [score(Candidate(start, n, "likelihood")) for n in sorted({leading, G.candidate.order})]
-        outputs = len(G.simulated)
-        likely += [
-            score(Candidate("arx", lags * outputs, "likelihood"))
-            for lags in range(1, _LAGS + 1)
-            if (order is None and lags < most) or lags * outputs == order
-        ]
-    noises: list[Score] = []
-    if focus != "prediction":
-        noises = [score(replace(G.candidate, noise="gain"))]
-        if order is None:
-            rough = over_orders(lambda n: score(replace(G.candidate, noise=n, rough=True)), "prediction")
-            joint = replace(best(rough, "prediction")[0].candidate, rough=False)
-            noises.append(score(joint))
-            if focus == "both" and joint.states <= _MOST_STATES:
-                likely += [score(replace(joint, polish=steps)) for steps in (1, 3)]
-        likely = [each for each in likely if each.simulation <= _as_good(G.simulation)]
+    if focus == "both":
+        likely = _predictors(validation, over_orders, most, order)
+        likely.append(score(Candidate(start, G.candidate.order, "likelihood")))
+    if order is None:
+        rough = over_orders(lambda n: score(replace(G.candidate, noise=n, rough=True)), "prediction")
+        joint = replace(best(rough, "prediction")[0].candidate, rough=False)
+        noises.append(score(joint))
+        if focus == "both" and joint.states <= _MOST_STATES:
+            likely += [score(replace(joint, polish=steps)) for steps in (1, 3)]
+    likely = [each for each in likely if each.simulation <= _as_good(G.simulation)]
     found = best([*noises, *likely], "prediction")[0]
     return found if np.isfinite(found.prediction) else G
+
+
+def _predictors(
+    validation: Validation, over_orders: _OverOrders, most: int, order: int | None, tried: int = 2
+) -> list[Score]:
+    """Scores of models by likelihood and ARX models, all of which are consistent under feedback."""
+    score, best = validation.score, validation.best
+    rough = over_orders(lambda n: score(Candidate("pbsid", n, "likelihood", rough=True)), "prediction")
+    found = [score(replace(each.candidate, rough=False)) for each in best(rough, "prediction")[:tried]]
+    found.append(score(Candidate("cva", best(found, "prediction")[0].candidate.order, "likelihood")))
+    p = len(found[0].simulated)
+    lags = range(1, min(_LAGS, most - 1) + 1) if order is None else [order // p] if order % p == 0 else []
+    return found + [score(Candidate("arx", k * p, "likelihood")) for k in lags]
 
 
 def _as_good(error: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
-from netctrl.ident.cautions import Feedback, Fits, Guard, cautions, feedback
+from netctrl.ident.cautions import Fits, Guard, cautions
 from netctrl.ident.choice import FOCUSES, Focus, Validation, choose
 from netctrl.ident.flaws import flaws
 from netctrl.ident.innovations import Noise, noise_of
@@ -26,6 +26,7 @@ from netctrl.ident.signals import (
     parted,
     signals_of,
 )
+from netctrl.ident.subspace.dependence import Feedback, feedback
 from netctrl.ident.subspace.estimate import INSIDE
 from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
@@ -82,7 +83,8 @@ def identify(
     method: IdentMethod = "auto",
     focus: Focus = "both",
     horizon: int | None = None,
-    feedthrough: bool = True,
+    feedthrough: bool | Literal["auto"] = "auto",
+    stable: bool | Literal["auto"] = "auto",
     held_out: float | SignalTrace | None = None,
     refine: bool | Literal["auto"] = "auto",
     bootstrap: int = 0,
@@ -124,8 +126,10 @@ def identify(
         as the best.
     horizon : int, optional
         Samples i of the past and the future that are regressed on one another; above `order`. By default 20 or less.
-    feedthrough : bool
-        Whether D is estimated; 0 otherwise.
+    feedthrough : bool or "auto"
+        Whether D is estimated; 0 otherwise. "auto": unless the trace surely shows feedback, which D would stand for.
+    stable : bool or "auto"
+        Whether only stable models are taken. "auto": unless the trace surely shows feedback, which may hold the plant.
     held_out : float or SignalTrace, optional
         Share of the trace, at its end, that is kept for validation; or another trace for validation.
     refine : bool or "auto"
@@ -168,7 +172,7 @@ def identify(
     System Identification, 2007.
     """
     trace = signals_of(trace, y, interval_s, inputs=inputs, outputs=outputs, segments=segments, time=time, bin_s=bin_s)
-    _check_options(order, method, focus, feedthrough, refine)
+    _check_options(order, method, focus, feedthrough, stable, refine)
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = parted(trace, held_out)
@@ -180,17 +184,18 @@ def identify(
     data = lq_reduce(parts, i)
     most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
     choice = None if desired is not None else choose_order(data, random, most=most)
-    answers = feedback(data, learned.input_values, feedthrough)
-    learner = Learner(parts, i, feedthrough, data_=data)
-    validation = Validation.of(parts, i, feedthrough)
+    answers = feedback(data, learned.input_values)
+    direct, held = (not answers.sure if each == "auto" else bool(each) for each in (feedthrough, stable))
+    learner = Learner(parts, i, direct, held, data_=data)
+    validation = Validation.of(parts, i, direct, held)
     picked, n = None, cast(int, desired) if choice is None else choice.order
     if method == "auto" and validation.possible:
-        picked = choose(validation, most, "prediction" if answers.found else focus, desired)
+        picked = choose(validation, most, focus, desired, closed=answers.found)
         n = picked.candidate.order
     told = (flaw.sentence for flaw in flaws(learned))
     warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
     if method in SIPPY_METHODS:
-        found = _by_sippy(parts, data, method, n, feedthrough)
+        found = _by_sippy(parts, data, method, n, direct)
     else:
         candidate = _candidate(method, n, refine, validation, len(learned)) if picked is None else picked.candidate
         found = _found(learner, candidate)
@@ -216,7 +221,10 @@ class _Found:
     noise: Noise | None
     singular_values: np.ndarray
     guard: Guard | None
+    method: str
     refined: bool
+    consistent: bool
+    """Whether feedback doesn't bias it."""
 
 
 def _candidate(method: str, n: int, refine: Any, validation: Validation, samples: int) -> Candidate:
@@ -252,14 +260,17 @@ def _found(learner: Learner, candidate: Candidate) -> _Found:
         noise,
         space.singular_values,
         guard,
+        str(candidate),
         candidate.refinement != "none",
+        candidate.refinement == "likelihood",
     )
 
 
 def _by_sippy(segments: list[Segment], data: LqReduction, method: str, n: int, feedthrough: bool) -> _Found:
     matrices, K = by_sippy(segments, method, n, data.horizon, feedthrough)
     offset, values = np.zeros(data.n_outputs), subspace(data, _own(method)).singular_values
-    return _Found(matrices, offset, noise_of(matrices, segments, data, K), values, None, refined=False)
+    noise = noise_of(matrices, segments, data, K)
+    return _Found(matrices, offset, noise, values, None, method, refined=False, consistent=False)
 
 
 def _about(segments: list[Segment], offset: np.ndarray) -> list[Segment]:
@@ -301,9 +312,10 @@ def _result(
         if not np.isfinite(V).all() or (np.diag(V) < _TINY).any():
             noise = None
             warnings.append("no Kalman gain: squares of the outputs aren't floats; take another unit")
-    warnings += cautions(found.matrices[0], found.guard, found.noise, data, learned, fits, choice, answers, gains)
+    biased = bool(answers.determined) or (answers.found and not found.consistent)
+    warnings += cautions(A, found.guard, found.noise, data, learned, fits, choice, answers, biased, gains)
     how = Identification(
-        method=method,
+        method=found.method,
         order=len(A),
         horizon=data.horizon,
         samples=len(learned),
@@ -314,6 +326,7 @@ def _result(
         stabilised=found.guard is not None and found.guard.stabilised != "",
         refined=found.refined,
         feedback=answers.found,
+        biased=biased,
         steady_gain_draws=gains,
         warnings=tuple(warnings),
     )
@@ -366,12 +379,13 @@ def _visited(measured: np.ndarray, simulated: np.ndarray) -> np.ndarray:
     return np.stack([simulated.min(axis=0).clip(low, high), simulated.max(axis=0).clip(low, high)], axis=1)
 
 
-def _check_options(order: object, method: object, focus: object, feedthrough: object, refine: object) -> None:
+def _check_options(
+    order: object, method: object, focus: object, feedthrough: object, stable: object, refine: object
+) -> None:
     if not (isinstance(order, str) and order == "auto"):
         checked_whole("order", order, "a number of states of at least 1, or 'auto'", at_least=1, at_most=1000)
     checked_word("method", method, ALL_METHODS)
     checked_word("focus", focus, FOCUSES)
-    if not isinstance(feedthrough, bool):
-        raise InvalidValue("feedthrough", feedthrough, "True or False")
-    if not isinstance(refine, bool | str) or refine not in (True, False, "auto"):
-        raise InvalidValue("refine", refine, "True, False or 'auto'")
+    for name, value in (("feedthrough", feedthrough), ("stable", stable), ("refine", refine)):
+        if not isinstance(value, bool | str) or value not in (True, False, "auto"):
+            raise InvalidValue(name, value, "True, False or 'auto'")

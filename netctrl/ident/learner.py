@@ -169,6 +169,8 @@ class Learner:
 
     def _descended(self, start: tuple[Matrices, np.ndarray], steps: int) -> Innovations | None:
         some = first_samples(self.segments, _DESCENDED)
-        return by_likelihood(
+        found = by_likelihood(
             start, some, feedthrough=self.feedthrough, stable=self.stable, steps=steps, enough=self.enough
         )
+        inside = found is None or not self.stable or np.abs(np.linalg.eigvals(found.A)).max(initial=0.0) < 1.0
+        return found if inside else None

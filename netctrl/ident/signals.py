@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from netctrl.core.names import IdentMethod
+    from netctrl.ident.choice import Focus
 
     Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
     Table = pd.DataFrame | str | os.PathLike[str]
@@ -36,7 +37,9 @@ if TYPE_CHECKING:
         order: int | Literal["auto"]
         method: IdentMethod
         horizon: int | None
-        feedthrough: bool
+        focus: Focus
+        feedthrough: bool | Literal["auto"]
+        stable: bool | Literal["auto"]
         held_out: float | SignalTrace | None
         refine: bool | Literal["auto"]
         bootstrap: int

@@ -46,7 +46,9 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     refined: bool = False
     """Whether all parameters were refined to minimise the simulation error."""
     feedback: bool = False
-    """Whether the inputs respond to the outputs in the trace, so that the model may be wrong even in sign."""
+    """Whether the inputs respond to the outputs in the trace."""
+    biased: bool = False
+    """Whether they do so and the method is not consistent under that, so that the model may be wrong even in sign."""
     steady_gain_draws: np.ndarray | None = None
     """(k, p, m) steady gains that the trace allows, drawn around the model's; null: the trace is too short to tell."""
     warnings: tuple[str, ...] = ()

@@ -96,7 +96,7 @@ def doubts(
 ) -> Iterable[str]:
     """Why the model is no model for a controller: an uncertain gain, feedback in its trace, references not seen."""
     how, W = model.identification, made.tracked
-    if how is not None and how.feedback:
+    if how is not None and how.biased:
         yield f"the model is from a trace with feedback, so that its gain may be wrong, even in sign: {_TRACE}"
     draws = None if how is None else how.steady_gain_draws
     if draws is not None:
