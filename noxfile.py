@@ -186,7 +186,7 @@ def notebooks(session: nox.Session) -> None:
     shutil.rmtree(executed, ignore_errors=True)
     shutil.copytree("notebooks", executed)
     command = ("pytest", "--import-mode=importlib", *PARALLEL, "--nbmake", "--overwrite", str(executed))
-    session.run(*command, *session.posargs)
+    session.run(*command, *session.posargs, env={"NETCTRL_QUIET": "1"})  # no page tells that kernels were compiled
 
 
 @nox.session

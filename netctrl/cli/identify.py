@@ -86,11 +86,15 @@ def identify(
     check_files({"output": output, "plot": plot}, *paths)
 
     from netctrl.ident.identify import identify as from_signals
-    from netctrl.model.signals import SignalTrace, read_signals
 
-    table: dict[str, Any] = {"segments": segments, "time": time, "interval_s": interval_s, "bin_s": bin_s}
     result = from_signals(
-        SignalTrace.joined([read_signals(path, inputs, outputs, **table) for path in paths]),
+        paths,
+        inputs=inputs,
+        outputs=outputs,
+        segments=segments,
+        time=time,
+        interval_s=interval_s,
+        bin_s=bin_s,
         **asked,
         feedthrough=False if no_feedthrough else "auto",
         refine="auto" if refine == "auto" else refine == "yes",

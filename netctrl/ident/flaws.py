@@ -41,7 +41,7 @@ class Flaw:
     kind: FlawKind
     channel: str
     sentence: str
-    """What was found, with numbers, and what to do."""
+    """Finding, with numbers, and what to do."""
     missing: np.ndarray | None = None
     """(T,) samples that are better treated as missing; None where that is no remedy."""
 
@@ -58,7 +58,8 @@ def flaws(trace: SignalTrace) -> list[Flaw]:
     -------
     list of Flaw
         Empty for clean data: among 1,296 records of slow, resonant and delayed plants with white, autocorrelated or no
-        noise, those of integrators aside, 3 had one that wasn't there. Random walks are found in 3 to 8 of 10 records.
+        noise, those of integrators aside, 3 had one that wasn't there; the tests' levels were set on these records.
+        Random walks are found in 3 to 8 of 10 records.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def flaws(trace: SignalTrace) -> list[Flaw]:
     [('outliers', [100])]
     """
     U, Y = _unit(trace.input_values), _unit(trace.output_values)
-    found = [*_dependent(trace.inputs, U, trace.starts), *_dependent(trace.outputs, Y, trace.starts)]
+    found = [*_dependent(trace.inputs, U), *_dependent(trace.outputs, Y)]
     alone = not found
     for k, name in enumerate(trace.outputs):
         same = _same_as(trace.inputs, U, name, Y[:, k])
@@ -90,7 +91,7 @@ def _unit(values: np.ndarray) -> np.ndarray:
     return moved / np.where(largest > 0.0, largest, 1.0)
 
 
-def _dependent(names: tuple[str, ...], V: np.ndarray, starts: tuple[int, ...]) -> Iterator[Flaw]:
+def _dependent(names: tuple[str, ...], V: np.ndarray) -> Iterator[Flaw]:
     """Signals that are one another's copies or sums."""
     V = V[np.isfinite(V).all(axis=1)]
     V = V - V.mean(axis=0)
@@ -223,7 +224,7 @@ def _of_output(
 
 
 def _size(raw: np.ndarray) -> float:
-    """What 1 is in the output's own unit."""
+    """Greatest deviation from the median, which is 1 in `_unit`'s units, in the output's own."""
     return float(np.nanmax(np.abs(raw - np.nanmedian(raw))))
 
 

@@ -140,7 +140,7 @@ def identify(
     seed : int
         Seed of these draws.
     argv, files : iterable of str and of Path
-        For the provenance.
+        Command line and files, for the provenance.
 
     Returns
     -------

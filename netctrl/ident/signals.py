@@ -13,7 +13,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
 from netctrl.model.datasets import trace_path
-from netctrl.model.io.table import index_interval
+from netctrl.model.io.table import SAME, index_interval
 from netctrl.model.signals import SignalTrace, read_signals
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _of_arrays(u: Any, y: Any, interval_s: float | None, inputs: Any, outputs: A
     told = next((found for each in (u, y) if (found := index_interval(each)) is not None), None)
     if interval_s is None and told is None:
         raise InvalidValue("interval_s", None, "the sampling interval in seconds, which these arrays don't have")
-    if interval_s is not None and told is not None and abs(interval_s - told) > 1e-6 * told:
+    if interval_s is not None and told is not None and abs(interval_s - told) > SAME * told:
         raise InvalidValue("interval_s", interval_s, f"no value: the index gives {told:g} s")
     return SignalTrace(
         interval_s=told if interval_s is None else interval_s,  # ty: ignore[invalid-argument-type]

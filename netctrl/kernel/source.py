@@ -111,7 +111,7 @@ def unpack(tarball: Path, folder: Path, progress: Callable[[float], None]) -> Pa
                     raise NetctrlError(f"{tarball}: more than 8 GiB or {_MOST_FILES} files")
                 if _OTHERS.match(member.name):
                     continue
-                archive.extract(member, folder, filter="data")
+                _extract(archive, member, folder)
                 if count % 500 == 0:
                     progress(raw.tell() / size)
     except (tarfile.TarError, EOFError, OSError) as error:
@@ -122,3 +122,22 @@ def unpack(tarball: Path, folder: Path, progress: Callable[[float], None]) -> Pa
             f"{tarball} is not the source of a Linux kernel: no folder in it has {' and '.join(_NEEDED)}"
         )
     return trees[0]
+
+
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    """A member below the folder; TarError for one that would be, or would link, outside of it, or that is a device."""
+    if hasattr(tarfile, "data_filter"):
+        archive.extract(member, folder, filter="data")
+        return
+    root = folder.resolve()  # Python before 3.11.4, as Debian 12's
+    reached = [root / member.name]
+    if member.issym():
+        reached.append((root / member.name).parent / member.linkname)
+    elif member.islnk():
+        reached.append(root / member.linkname)
+    elif not (member.isfile() or member.isdir()):
+        raise tarfile.TarError(f"{member.name!r} is neither a file, a folder nor a link")
+    if not all(each.resolve().is_relative_to(root) for each in reached):
+        raise tarfile.TarError(f"{member.name!r} would be outside of the folder")
+    member.mode &= 0o755
+    archive.extract(member, folder)

@@ -16,15 +16,14 @@ from netctrl.core.files import checked_path
 from netctrl.model.io.display import Shown
 from netctrl.model.io.fields import label
 from netctrl.model.io.samples import binned, common_spacing, held, seconds, time_column
-from netctrl.model.io.table import TABLES, TIME, check_once, column_names, interval, numbers, read_table, timed
+from netctrl.model.io.table import SAME, TABLES, TIME, check_once, column_names, interval, numbers, read_table, timed
 from netctrl.model.io.validation_errors import shorten, shown
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _MAX = 1e250  # sums of as many as memory holds are still floats
-_SAME = 1e-6  # share of an interval
-_TEXT = (".csv", ".tsv", ".txt", ".dat", ".log")
+_SUFFIXES = (*TABLES, ".tsv", ".txt", ".dat", ".log")
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -271,7 +270,7 @@ class SignalTrace(Shown):
             if (each.inputs, each.outputs) != (first.inputs, first.outputs):
                 takes = f"the signals of the first: {', '.join((*first.inputs, *first.outputs))}"
                 raise InvalidValue(f"trace {k}", ", ".join((*each.inputs, *each.outputs)), takes)
-            if abs(each.interval_s - first.interval_s) > _SAME * first.interval_s:
+            if abs(each.interval_s - first.interval_s) > SAME * first.interval_s:
                 takes = f"that of the first: {first.interval_s:g} s"
                 raise InvalidValue(f"trace {k}", f"an interval of {each.interval_s:g} s", takes)
         rows = np.cumsum([0, *map(len, traces[:-1])])
@@ -309,8 +308,8 @@ def read_signals(
     FileError
         The file can't be read, is of another type or is invalid; the message names row and column.
     """
-    if checked_path(path).suffix.lower() not in (*TABLES, *_TEXT):
-        raise FileError(path, f"unknown suffix; takes {', '.join(dict.fromkeys((*TABLES, *_TEXT)))}, not compressed")
+    if checked_path(path).suffix.lower() not in _SUFFIXES:
+        raise FileError(path, f"unknown suffix; takes {', '.join(_SUFFIXES)}, not compressed")
     frame = read_table(path)
     try:
         return SignalTrace.from_pandas(

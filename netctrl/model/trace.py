@@ -18,6 +18,7 @@ from netctrl.model.io.fields import label
 from netctrl.model.io.table import (
     INTERVAL_TAKES,
     LIKE_TIME,
+    SAME,
     TABLES,
     TIME,
     check_once,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 _CAPTURES = (".pcap", ".cap", ".pcapng")
 _MAX_RATE = 1e18
-_SAME = 1e-6  # share of an interval: 3 * 0.1 counts as a multiple of 0.1
 
 _UNIT = r"(?:[kmgt]i?)?(?:(?:bit|byte|octet|packet|pkt)s?(?:_per_s(?:ec(?:ond)?)?|/s(?:ec)?|ps)?|b(?:ps|/s))|pps"
 _BIT_PER_S = re.compile(r"(.+?)(?:[\s_]bit(?:_per_s|/s)|\s*[\[(]bit/s[\])])|bit(?:_per_s|/s)")
@@ -111,7 +111,7 @@ class RateTrace(Shown):
         desired = interval("interval_s", interval_s)
         T, K = self.rate_bit_per_s.shape
         factor = round(desired / self.interval_s)
-        if abs(desired - factor * self.interval_s) > _SAME * desired or not 1 <= factor <= T:
+        if abs(desired - factor * self.interval_s) > SAME * desired or not 1 <= factor <= T:
             length = f"and at most its length, {T * self.interval_s:.9g} s"
             takes = f"a whole multiple of the trace's interval, {self.interval_s:.9g} s, {length}"
             raise InvalidValue("interval_s", interval_s, takes)

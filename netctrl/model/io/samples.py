@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, did_you_mean, optional_import
-from netctrl.model.io.table import LIKE_TIME, TIME, numbers, spacing, usual_step
+from netctrl.model.io.table import LIKE_TIME, SAME, TIME, numbers, spacing, usual_step
 from netctrl.model.io.validation_errors import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _HELD = 3  # longest gap of an input that is bridged by its last value [samples]
-_SAME = 1e-6  # share of an interval: 3 * 0.1 counts as a multiple of 0.1
 _MAX_BINS = 2**24
 _MICRO = ("us", "\N{MICRO SIGN}s", "\N{GREEK SMALL LETTER MU}s", "usec")
 _UNITS = {"ns": 1e-9, **dict.fromkeys(_MICRO, 1e-6), "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "min": 60.0}
@@ -74,7 +73,7 @@ def common_spacing(name: str, times: np.ndarray, starts: Sequence[int]) -> float
         if last - first < 2:
             continue
         step = spacing(times[first:last], first, name=name, bins=True)
-        if found is not None and abs(step - found) > _SAME * found:
+        if found is not None and abs(step - found) > SAME * found:
             takes = f"the interval of the segments before, {found:.9g} s: resample, or identify the segments separately"
             raise InvalidValue(f"{name}, interval of the segment at row {first + 1}", step, takes)
         found = step if found is None else found
@@ -98,10 +97,10 @@ def binned(
         if not np.isfinite(place).all():
             row = int((~np.isfinite(place)).argmax())
             raise InvalidValue(f"the time in row {first + row + 1}", float(times[first + row]), "a time in seconds")
-        low = place.min() - 0.5 if usual > 0.5 * bin_s else np.floor(place.min() + _SAME)
+        low = place.min() - 0.5 if usual > 0.5 * bin_s else np.floor(place.min() + SAME)
         if edges[-1] + place.max() - low > _MAX_BINS:
             raise InvalidValue("bin_s", bin_s, f"bins of which at most {_MAX_BINS} cover these times")
-        k = np.floor(place - low + _SAME).astype(int)
+        k = np.floor(place - low + SAME).astype(int)
         counts.append(np.bincount(k))
         there = np.isfinite(values[first:last])
         for_mean = np.where(there, values[first:last], 0.0)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 TABLES = (".csv", ".parquet")
 TIME = "time_s"
+SAME = 1e-6
+"""Share of an interval within which two are the same: 3 * 0.1 counts as a multiple of 0.1."""
 INTERVAL_TAKES = "a time from 1e-9 to 1e9 in s"
 LIKE_TIME = re.compile(r"(?:time|timestamp|datetime|date|epoch)(?:[\s_]*[\[(]?[mun]?s(?:ec)?[\])]?)?", re.IGNORECASE)
 
@@ -63,8 +65,8 @@ def check_once(names: list[str]) -> None:
         raise InvalidValue("names", double, "each column's name only once")
 
 
-def clock(columns: list[str], what: str = "rates in bit/s") -> int:
-    """Index of the time column, which must have columns of `what` beside it."""
+def clock(columns: list[str]) -> int:
+    """Index of the time column, which must have columns of rates beside it."""
     takes = f"a column {TIME!r} with the starts of the intervals in seconds"
     if TIME not in columns:
         likely = [name for name in columns if LIKE_TIME.fullmatch(name) or name.lower() in _SHORT_TIMES]
@@ -72,7 +74,7 @@ def clock(columns: list[str], what: str = "rates in bit/s") -> int:
             raise InvalidValue("columns", likely[0], f"{takes}: convert this one and rename it")
         raise InvalidValue("columns", shorten(", ".join(columns)), takes)
     if len(columns) == 1:
-        raise InvalidValue("columns", TIME, f"at least one other column, with {what}")
+        raise InvalidValue("columns", TIME, "at least one other column, with rates in bit/s")
     return columns.index(TIME)
 
 
@@ -108,9 +110,9 @@ def spacing(times: np.ndarray, before: int = 0, *, name: str = TIME, bins: bool 
     if uneven.any():
         row = int((back if usual <= 0.0 else uneven).argmax())
         earlier, got = float(times[row]), float(times[row + 1])
-        _, wide = usual_step(times, (0,))
         remedy = f"frame.resample('{usual:.6g}s').mean().interpolate() makes an index by date even"
         if bins:
+            _, wide = usual_step(times, (0,))
             remedy = (
                 f"steps are {steps.min():.4g} to {steps.max():.4g} s, {usual:.4g} s in the median, and bin_s={wide:.4g}"
                 f" (--bin {wide:.4g}s) takes means over even bins"
