@@ -8,7 +8,7 @@ from math import log
 
 import numpy as np
 
-from netctrl.ident.innovations import Noise
+from netctrl.ident.descent.innovations import Noise
 from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, Feedback, dependence
 from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.model.fit import OrderChoice

@@ -12,10 +12,10 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, Guard, cautions
 from netctrl.ident.choice import FOCUSES, Focus, Validation, choose
+from netctrl.ident.descent.innovations import Noise, noise_of
+from netctrl.ident.descent.output_error import settled
 from netctrl.ident.flaws import flaws
-from netctrl.ident.innovations import Noise, noise_of
 from netctrl.ident.learner import COMPARED, Candidate, Learner
-from netctrl.ident.output_error import settled
 from netctrl.ident.signals import (
     Samples,
     Scale,

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from netctrl.ident.innovations import noise_of
-from netctrl.ident.likelihood import MOST_STEPS, Innovations, by_likelihood, joined
-from netctrl.ident.output_error import Fitted, fit, refine
+from netctrl.ident.descent.innovations import noise_of
+from netctrl.ident.descent.likelihood import MOST_STEPS, Innovations, by_likelihood, joined
+from netctrl.ident.descent.output_error import Fitted, fit, refine
 from netctrl.ident.subspace.estimate import candidates, stable_versions
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples, lq_reduce
 from netctrl.ident.subspace.methods import Predictor, Subspace, arx, predictor, subspace

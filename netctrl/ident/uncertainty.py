@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from netctrl.ident.kernels import regressors
+from netctrl.ident.descent.kernels import regressors
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples, triangular
 from netctrl.ident.subspace.methods import shift, subspace
 from netctrl.ident.validate import Matrices, initial_state

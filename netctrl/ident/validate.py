@@ -7,8 +7,8 @@ from math import log
 
 import numpy as np
 
-from netctrl.ident.kernels import free_response, predict, simulate
-from netctrl.ident.output_error import CALM
+from netctrl.ident.descent.kernels import free_response, predict, simulate
+from netctrl.ident.descent.output_error import CALM
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 _ENOUGH = 20_000  # samples used for an initial state

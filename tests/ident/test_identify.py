@@ -19,7 +19,7 @@ import netctrl.__main__
 from netctrl import InvalidValue, NetctrlError, SignalTrace, gbn, identify, multisine
 from netctrl.cli.identify import main
 from netctrl.core.errors import MissingLibrary
-from netctrl.ident.kernels import simulate
+from netctrl.ident.descent.kernels import simulate
 from netctrl.ident.signals import excitation
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.subspace.methods import METHODS, noise_edge, shift, subspace

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from netctrl import SignalTrace, gbn, identify
 from netctrl.ident.cautions import dependence
-from netctrl.ident.kernels import simulate
+from netctrl.ident.descent.kernels import simulate
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.validate import variance_accounted_for
 from netctrl.model.fit import IdentificationResult

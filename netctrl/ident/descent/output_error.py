@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.kernels import regressors
+from netctrl.ident.descent.kernels import regressors
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 CALM = 1e-9

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.output_error import compressed, damped, fit
+from netctrl.ident.descent.output_error import compressed, damped, fit
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples
 from netctrl.ident.validate import Matrices, predicted
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.kernels import simulate
-from netctrl.ident.output_error import Fitted, fit, refine
+from netctrl.ident.descent.kernels import simulate
+from netctrl.ident.descent.output_error import Fitted, fit, refine
 from netctrl.ident.subspace.lq_reduction import Segment
 from netctrl.ident.validate import Matrices
 
