@@ -10,6 +10,7 @@ import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue, checked_number
 from netctrl.core.files import write_atomically
+from netctrl.core.register import ANSWERS
 from netctrl.model.io.arrays import array, array_json, json_schema
 from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.io.fields import label, read_fields, texts
@@ -232,6 +233,56 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
     def state_space(self) -> StateSpace:
         """A, B, C, D and dt as a StateSpace, in deviations from u₀ and y₀."""
         return StateSpace(self.A, self.B, self.C, self.D, self.dt)
+
+    def simulate(self, u: Any, x0: Any = None) -> np.ndarray:
+        """Outputs from the inputs alone, in the trace's units.
+
+        Parameters
+        ----------
+        u : array_like, shape (T, m)
+            Inputs; (T,) for one.
+        x0 : array_like, shape (n,), optional
+            Initial state; by default 0, the operating point.
+
+        Returns
+        -------
+        ndarray, shape (T, p)
+
+        Raises
+        ------
+        InvalidValue
+            Another shape, or a value that isn't finite.
+        """
+        return ANSWERS["simulate"](self, u, x0)
+
+    def predict(self, u: Any, y: Any, horizon: float = 1, x0: Any = None) -> np.ndarray:
+        """Outputs predicted from the inputs and from the outputs at least `horizon` samples before.
+
+        The filter has the Kalman gain K; without one this is the simulation.
+
+        Parameters
+        ----------
+        u, y : array_like, shapes (T, m), (T, p)
+            Inputs and measured outputs; (T,) for one.
+        horizon : int or math.inf
+            Samples ahead; inf: the simulation.
+        x0 : array_like, shape (n,), optional
+            Initial state of the filter; by default 0, the operating point.
+
+        Returns
+        -------
+        ndarray, shape (T, p)
+
+        Raises
+        ------
+        InvalidValue
+            Another shape, a value that isn't finite, or a horizon below 1.
+
+        References
+        ----------
+        Ljung, System Identification, 1999, section 3.2.
+        """
+        return ANSWERS["predict"](self, u, y, horizon, x0)
 
     def to_json(self) -> str:
         """Text of a model file: strict JSON that ends with a newline."""
