@@ -354,19 +354,19 @@ ENGINES = Registry(
 )
 """Name of an engine -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
 
+_ANSWERS = ("Bode", "FitComparison", "Residuals", "StepResponse")
 FIGURES = Registry(
     "record",
     "netctrl.figures",
     {
+        **{kind: f"netctrl.plotting.answers:{kind.lower()}_figure" for kind in _ANSWERS},
         "ArcDesign": "netctrl.plotting.loops:arc_bode",
-        "Bode": "netctrl.plotting.answers:bode_figure",
         "Comparison": "netctrl.plotting.simulations:comparison_figure",
         "ConnetDesign": "netctrl.plotting.tracking:tracking_figure",
         "DelayLoop": "netctrl.plotting.loops:bode",
         "EcnDesign": "netctrl.plotting.certificates:step_figure",
         "Evaluation": "netctrl.plotting.pages.evaluations:evaluation_figure",
         "HftracDesign": "netctrl.plotting.networks:network_figure",
-        "FitComparison": "netctrl.plotting.answers:comparison_figure",
         "IdentificationResult": "netctrl.plotting.tracking:identification_figure",
         "IdentifiedModel": "netctrl.plotting.tracking:model_figure",
         "InstalledCertificates": "netctrl.plotting.certificates:installed_figure",
@@ -374,20 +374,11 @@ FIGURES = Registry(
         "PacingDesign": "netctrl.plotting.senders:pacing_figure",
         "QueueCertificate": "netctrl.plotting.certificates:certificate_figure",
         "QueueDesign": "netctrl.plotting.certificates:queue_figure",
-        "Residuals": "netctrl.plotting.answers:residuals_figure",
         "Result": "netctrl.plotting.simulations:result_figure",
         "StabilityMap": "netctrl.plotting.loops:stability_map",
-        "StepResponse": "netctrl.plotting.answers:step_figure",
     },
 )
 """Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""
-
-ANSWERS = Registry(
-    "question",
-    "netctrl.answers",
-    {name: f"netctrl.ident.answers:{name}" for name in ("simulate", "predict", "compare", "residuals", "bode", "step")},
-)
-"""Question to an identified model -> the function of `netctrl.ident.answers` that answers it."""
 
 EXPLORERS = Registry("record", "netctrl.explorers", {"Explored": "netctrl.plotting.explore:explorer"})
 """Name of a record's class -> `explorer(record)`, a widget of Jupyter."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.core.register import ANSWERS
-from netctrl.model.identified import Identification, IdentifiedModel
+from netctrl.model.identified import ANSWERS, Identification, IdentifiedModel
 from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.signals import SignalTrace
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue, checked_number
 from netctrl.core.files import write_atomically
-from netctrl.core.register import ANSWERS
+from netctrl.core.register import Registry
 from netctrl.model.io.arrays import array, array_json, json_schema
 from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.io.fields import label, read_fields, texts
@@ -21,6 +21,13 @@ from netctrl.model.io.validation_errors import explained
 from netctrl.model.statespace import StateSpace
 
 _MAX_BYTES = 64 * 2**20
+
+ANSWERS = Registry(
+    "question",
+    "netctrl.answers",
+    {name: f"netctrl.ident.answers:{name}" for name in ("simulate", "predict", "compare", "residuals", "bode", "step")},
+)
+"""Question to an identified model -> the function of `netctrl.ident.answers` that answers it."""
 
 
 class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):

@@ -13,7 +13,7 @@ from netctrl.plotting.style import ACCENT, INK, PALE, SECOND, canvas, finish
 _COLOURS = (ACCENT, SECOND, "#3d7a37", "#7b4ea3", INK)
 
 
-def comparison_figure(found: FitComparison, *, samples: int = 400) -> Figure:
+def fitcomparison_figure(found: FitComparison, *, samples: int = 400) -> Figure:
     """Measured and simulated outputs, the last samples, with each model's VAF."""
     trace = found.trace
     figure = canvas(10.0, 1.0 + 2.6 * len(trace.outputs), found._shown()[0])
@@ -73,7 +73,7 @@ def bode_figure(found: Bode) -> Figure:
     return figure
 
 
-def step_figure(found: StepResponse) -> Figure:
+def stepresponse_figure(found: StepResponse) -> Figure:
     """Response of each output to a unit step of each input, with its band."""
     p, m = len(found.outputs), len(found.inputs)
     figure = canvas(1.0 + 4.2 * m, 0.6 + 2.6 * p)
