@@ -64,13 +64,23 @@ class Validation:
     table: dict[Candidate, Score] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, segments: Sequence[Segment], horizon: int, feedthrough: bool, stable: bool = True) -> Validation:
-        """Folds of a trace, of a long one with 2,000 samples each."""
-        parts = [first_samples(part, _STRETCH) for part in _thirds(segments)]
-        rests = [[each for j, part in enumerate(parts) if j != k for each in part] for k in range(_FOLDS)]
-        return cls(
-            [(Learner(rest, horizon, feedthrough, stable, 1e-4), part) for rest, part in zip(rests, parts, strict=True)]
-        )
+    def of(
+        cls,
+        segments: Sequence[Segment],
+        horizon: int,
+        feedthrough: bool,
+        stable: bool = True,
+        filled: Sequence[Segment] | None = None,
+    ) -> Validation:
+        """Folds of a trace, of a long one with 2,000 samples each; `filled` has no missing outputs."""
+        parts = _thirds(segments)
+        rests = _rests(parts)
+        known = [None] * _FOLDS if filled is None else _rests(_thirds(filled))
+        learners = [
+            Learner(rest, horizon, feedthrough, stable, 1e-4, filled=each)
+            for rest, each in zip(rests, known, strict=True)
+        ]
+        return cls(list(zip(learners, parts, strict=True)))
 
     @property
     def possible(self) -> bool:
@@ -114,11 +124,11 @@ class Validation:
                 return Score(candidate, np.full(p, inf), np.full(p, inf))
             about = [(u, y - model.offset) for u, y in usable]
             y = np.vstack([y for _, y in about])
-            spread += y.var(axis=0) * len(y)
+            spread += _squares(y)
             stable = np.abs(np.linalg.eigvals(model.A)).max() < 1.0
-            alone += (y - simulated(model.matrices, about)).var(axis=0) * len(y) if stable else inf
+            alone += _squares(y - simulated(model.matrices, about)) if stable else inf
             known = np.isfinite(model.V).all()
-            ahead += (y - predicted(model.matrices, model.K, about)).var(axis=0) * len(y) if known else inf
+            ahead += _squares(y - predicted(model.matrices, model.K, about)) if known else inf
         if not spread.all():
             return Score(candidate, np.full(p, inf), np.full(p, inf))
         alone, ahead = (np.where(np.isfinite(each), each / spread, inf) for each in (alone, ahead))
@@ -194,13 +204,18 @@ def _as_good(error: float) -> float:
     return error + min(max(share * error, least), most)
 
 
+def _squares(errors: np.ndarray) -> np.ndarray:
+    """(p,) sums of squares about the means, of what isn't missing."""
+    return np.nanvar(errors, axis=0) * np.isfinite(errors).sum(axis=0)
+
+
 def _around(orders: list[int], n: int) -> list[int]:
     k = orders.index(n)
     return orders[max(k - 1, 0) : k + 2]
 
 
 def _thirds(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """The trace in three parts of equal length; a part may cut a segment."""
+    """The trace in three parts of equal length, or their first 2,000 samples; a part may cut a segment."""
     edges = np.linspace(0, sum(len(u) for u, _ in segments), _FOLDS + 1).astype(int)
     parts: list[list[Segment]] = [[] for _ in range(_FOLDS)]
     first = 0
@@ -210,4 +225,9 @@ def _thirds(segments: Sequence[Segment]) -> list[list[Segment]]:
             if len(u[inside]):
                 parts[k].append((u[inside], y[inside]))
         first += len(u)
-    return parts
+    return [first_samples(part, _STRETCH) for part in parts]
+
+
+def _rests(parts: list[list[Segment]]) -> list[list[Segment]]:
+    """What each part leaves."""
+    return [[each for j, part in enumerate(parts) if j != k for each in part] for k in range(_FOLDS)]

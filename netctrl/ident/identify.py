@@ -13,19 +13,11 @@ from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, Guard, cautions
 from netctrl.ident.choice import FOCUSES, Focus, Validation, choose
 from netctrl.ident.descent.innovations import Noise, noise_of
+from netctrl.ident.descent.likelihood import Innovations
 from netctrl.ident.descent.output_error import settled
-from netctrl.ident.flaws import flaws
 from netctrl.ident.learner import COMPARED, Candidate, Learner
-from netctrl.ident.signals import (
-    Samples,
-    Scale,
-    Signals,
-    check_complete,
-    check_excitation,
-    excitation,
-    parted,
-    signals_of,
-)
+from netctrl.ident.missing import completed, without_faults
+from netctrl.ident.signals import Samples, Scale, Signals, check_excitation, excitation, parted, signals_of
 from netctrl.ident.subspace.dependence import Feedback, feedback
 from netctrl.ident.subspace.estimate import INSIDE
 from netctrl.ident.subspace.horizon import horizon_of
@@ -176,26 +168,31 @@ def identify(
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = parted(trace, held_out)
-    check_complete(learned, tried)
+    given, (learned, found, told) = learned, without_faults(learned)
+    if tried is not None:
+        tried, _, said = without_faults(tried)
+        told += [f"held out: {each}" for each in said]
+    if focus == "both" and any(flaw.kind == "random walk" for flaw in found):
+        focus = "prediction"  # a simulation says nothing of an integrated disturbance
     scale = Scale.of(learned)
     parts = scale.scaled(learned)
     desired = None if order == "auto" else order
     i = horizon_of(parts, horizon, desired)
-    data = lq_reduce(parts, i)
+    filled = completed(parts, i) if np.isnan(learned.output_values).any() else None
+    data = lq_reduce(filled or parts, i)
     most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
     choice = None if desired is not None else choose_order(data, random, most=most)
     answers = feedback(data, learned.input_values)
     direct, held = (not answers.sure if each == "auto" else bool(each) for each in (feedthrough, stable))
-    learner = Learner(parts, i, direct, held, data_=data)
-    validation = Validation.of(parts, i, direct, held)
+    learner = Learner(parts, i, direct, held, data_=data, filled=filled)
+    validation = Validation.of(parts, i, direct, held, filled)
     picked, n = None, cast(int, desired) if choice is None else choice.order
     if method == "auto" and validation.possible:
         picked = choose(validation, most, focus, desired, closed=answers.found)
         n = picked.candidate.order
-    told = (flaw.sentence for flaw in flaws(learned))
     warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
     if method in SIPPY_METHODS:
-        found = _by_sippy(parts, data, method, n, direct)
+        found = _by_sippy(filled or parts, data, method, n, direct)
     else:
         candidate = _candidate(method, n, refine, validation, len(learned)) if picked is None else picked.candidate
         found = _found(learner, candidate)
@@ -207,9 +204,7 @@ def identify(
             "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
         )
     gains = gain_draws(found.matrices, _about(parts, found.offset), random)
-    return _result(
-        found, scale, learned, tried, parts, data, choice, cloud, gains, method, answers, warnings, argv, files
-    )
+    return _result(found, scale, given, tried, parts, data, choice, cloud, gains, answers, warnings, argv, files)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -246,6 +241,7 @@ def _found(learner: Learner, candidate: Candidate) -> _Found:
     made = learner.model(candidate)
     if made is None:
         raise InvalidValue("order", candidate.order, "fewer states, or another method: the data give no such model")
+    made = _no_worse(made, learner)
     guard = None
     if candidate.refinement != "likelihood" and isinstance(space, Subspace):
         said, fitted = cast(Any, learner.fitted(candidate))
@@ -266,6 +262,19 @@ def _found(learner: Learner, candidate: Candidate) -> _Found:
     )
 
 
+def _no_worse(made: Innovations, learner: Learner) -> Innovations:
+    """The model, with another K where the likelihood predicts one output worse than the simulation for another."""
+    if not made.K.any() or np.abs(np.linalg.eigvals(made.A)).max() >= 1.0:
+        return made
+    about = _about(learner.segments, made.offset)
+    y = np.vstack([y for _, y in about])
+    alone = np.nanvar(y - simulated(made.matrices, about), axis=0)
+    if (np.nanvar(y - predicted(made.matrices, made.K, about), axis=0) <= alone).all():
+        return made
+    noise = noise_of(made.matrices, about, learner.data, made.K)
+    return made if noise is None else replace(made, K=noise.K, V=noise.V)
+
+
 def _by_sippy(segments: list[Segment], data: LqReduction, method: str, n: int, feedthrough: bool) -> _Found:
     matrices, K = by_sippy(segments, method, n, data.horizon, feedthrough)
     offset, values = np.zeros(data.n_outputs), subspace(data, _own(method)).singular_values
@@ -273,7 +282,7 @@ def _by_sippy(segments: list[Segment], data: LqReduction, method: str, n: int, f
     return _Found(matrices, offset, noise, values, None, method, refined=False, consistent=False)
 
 
-def _about(segments: list[Segment], offset: np.ndarray) -> list[Segment]:
+def _about(segments: Sequence[Segment], offset: np.ndarray) -> list[Segment]:
     """Segments with the outputs' deviations from the model's offset."""
     return [(u, y - offset) for u, y in segments]
 
@@ -294,7 +303,6 @@ def _result(
     choice: OrderChoice | None,
     cloud: np.ndarray | None,
     gains: np.ndarray | None,
-    method: str,
     answers: Feedback,
     warnings: list[str],
     argv: Iterable[str],
@@ -375,7 +383,7 @@ def _tried(found: _Found, scale: Scale, segments: list[Segment]) -> tuple[np.nda
 
 def _visited(measured: np.ndarray, simulated: np.ndarray) -> np.ndarray:
     """(p, 2) range of the simulated outputs, which have no noise, within that of the measured ones."""
-    low, high = measured.min(axis=0), measured.max(axis=0)
+    low, high = np.nanmin(measured, axis=0), np.nanmax(measured, axis=0)
     return np.stack([simulated.min(axis=0).clip(low, high), simulated.max(axis=0).clip(low, high)], axis=1)
 
 

@@ -67,6 +67,8 @@ class Learner:
     enough: float = 1e-6
     """Relative decrease of an error below which descents stop."""
     data_: LqReduction | None = None
+    filled: Sequence[Segment] | None = None
+    """The segments with values in the place of missing outputs."""
     _spaces: dict[Start, Subspace | Predictor] = field(default_factory=dict)
     _fitted: dict[Candidate, tuple[str, Fitted] | None] = field(default_factory=dict)
     _made: dict[Candidate, Innovations | None] = field(default_factory=dict)
@@ -80,7 +82,7 @@ class Learner:
     def data(self) -> LqReduction:
         """The segments, compressed."""
         if self.data_ is None:
-            self.data_ = lq_reduce(self.segments, self.horizon)
+            self.data_ = lq_reduce(self.segments if self.filled is None else self.filled, self.horizon)
         return self.data_
 
     def space(self, start: Start) -> Subspace | Predictor:
@@ -146,8 +148,12 @@ class Learner:
                 K, V = noise.K, noise.V
         if not isinstance(wanted.noise, int):
             return Innovations(A, B, C, D, K, V, offset)
-        errors = [(u[:, :0], y - simulated((A, B, C, D), [(u, y)])) for u, y in about]
-        inner = Learner(errors, self.horizon, False, enough=self.enough)
+        alone = [simulated((A, B, C, D), [(u, y)]) for u, y in about]
+        errors = [(u[:, :0], y - each) for (u, y), each in zip(about, alone, strict=True)]
+        filled = self.filled and [
+            (u[:, :0], y - offset - each) for (u, y), each in zip(self.filled, alone, strict=True)
+        ]
+        inner = Learner(errors, self.horizon, False, enough=self.enough, filled=filled)
         noise = inner.model(Candidate("pbsid", wanted.noise, "likelihood", rough=wanted.rough))
         return None if noise is None else joined((A, B, C, D), offset, noise)
 
@@ -170,7 +176,24 @@ class Learner:
     def _descended(self, start: tuple[Matrices, np.ndarray], steps: int) -> Innovations | None:
         some = first_samples(self.segments, _DESCENDED)
         found = by_likelihood(
-            start, some, feedthrough=self.feedthrough, stable=self.stable, steps=steps, enough=self.enough
+            start,
+            some,
+            feedthrough=self.feedthrough,
+            stable=self.stable,
+            steps=steps,
+            enough=self.enough,
+            filled=self.filled and first_samples(self.filled, _DESCENDED),
         )
-        inside = found is None or not self.stable or np.abs(np.linalg.eigvals(found.A)).max(initial=0.0) < 1.0
-        return found if inside else None
+        if found is None or not self.stable or np.abs(np.linalg.eigvals(found.A)).max(initial=0.0) < 1.0:
+            return found
+        return self._moved_inside(found)
+
+    def _moved_inside(self, found: Innovations) -> Innovations | None:
+        """The model with stable poles, such as an integrator's at 1.0002, and the best K for these."""
+        about = [(u, y - found.offset) for u, y in first_samples(self.segments, _DESCENDED)]
+        made = []
+        for _, A in stable_versions(found.A):
+            noise = noise_of((A, found.B, found.C, found.D), about, self.data, found.K)
+            if noise is not None:
+                made.append(replace(found, A=A, K=noise.K, V=noise.V))
+        return min(made, key=lambda each: each.loss, default=None)

@@ -66,6 +66,7 @@ def _regression(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, segm
     rows = np.empty((len(u) * p, n + n * n + p * n + n * m + p * m + p + 1))
     state = initial_state((A, B, C, D), None, segment)
     regressors(A, B, C, u, y, state, C.copy(), np.zeros((p, m + n, n)), True, m, rows)
+    rows[np.isnan(rows[:, -1])] = 0.0
     Q, _ = np.linalg.qr(rows[:, :n])
     return rows[:, n:] - Q @ (Q.T @ rows[:, n:])
 

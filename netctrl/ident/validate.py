@@ -20,9 +20,10 @@ Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def variance_accounted_for(measured: np.ndarray, modelled: np.ndarray) -> np.ndarray:
     """Variance accounted for, 100 (1 − var(y − ŷ) / var y), of each column, shape (p,) [%].
 
-    It is at most 100, below 0 where ŷ is worse than the mean, and NaN for a constant column.
+    It is at most 100, below 0 where ŷ is worse than the mean, and NaN for a constant column. Missing samples are left
+    out.
     """
-    spread, left = measured.var(axis=0), (measured - modelled).var(axis=0)
+    spread, left = np.nanvar(measured, axis=0), np.nanvar(measured - modelled, axis=0)
     return np.array([100.0 * (1.0 - b / a) if a > 0.0 else np.nan for a, b in zip(spread, left, strict=True)])
 
 
@@ -45,6 +46,7 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
         rows[:-p, n:-1] = np.tile(np.eye(p), (count, 1))
         rows[-p:, n:-1] = np.sqrt(CALM * count) * np.eye(p)
     rows[:-p, -1] = (y - _run(model, K, np.zeros(n), u, y)).reshape(-1)
+    rows[np.isnan(rows[:, -1])] = 0.0
     triangle = triangular(rows)
     size = np.linalg.norm(triangle[:, :-1], axis=0)
     size[size == 0.0] = 1.0

@@ -312,7 +312,7 @@ def test_a_model_is_stable_or_says_so(method) -> None:
 
 def test_refinement_never_fits_worse() -> None:
     trace = traced(plant(11, (0.98 * np.exp(0.2j), 0.9 * np.exp(0.8j), 0.95)), 1500, 0.3)
-    rough, fine = (identify(trace, order=3, refine=refine, horizon=10).how for refine in (False, True))
+    rough, fine = (identify(trace, order=3, method="cva", refine=refine, horizon=10).how for refine in (False, True))
     assert fine.vaf.mean() >= rough.vaf.mean()
     assert (fine.refined, rough.refined) == (True, False)
 
@@ -433,10 +433,14 @@ def constant(y: np.ndarray) -> np.ndarray:
         (lambda: identify(bad(), order=0), "order", "a number of states of at least 1"),
         (lambda: identify(bad(), order=2.0), "order", "or 'auto'"),
         (lambda: identify(bad(), order=np.array([1, 2])), "order", "or 'auto'"),
-        (lambda: identify(bad(), order=2, method=np.array(["n4sid", "cva"])), "method", "one of n4sid"),
+        (lambda: identify(bad(), order=2, method=np.array(["n4sid", "cva"])), "method", "one of auto, n4sid"),
         (lambda: identify(bad(), order=2, refine=np.eye(2)), "refine", "True, False or 'auto'"),
-        (lambda: identify(bad(), order=2, method="N4SID"), "method", "one of n4sid, moesp, cva, sippy-n4sid"),
-        (lambda: identify(bad(), order=2, feedthrough=1), "feedthrough", "True or False"),
+        (
+            lambda: identify(bad(), order=2, method="N4SID"),
+            "method",
+            "one of auto, n4sid, moesp, cva, pbsid, sippy-n4sid",
+        ),
+        (lambda: identify(bad(), order=2, feedthrough=1), "feedthrough", "True, False or 'auto'"),
         (lambda: identify(bad(), order=2, refine="yes"), "refine", "True, False or 'auto'"),
         (lambda: identify(bad(), order=2, held_out=1.0), "held_out", "a share of the trace"),
         (lambda: identify(bad(), order=2, bootstrap=-1), "bootstrap", "a number of draws"),
@@ -518,7 +522,7 @@ def test_a_picture_on_the_command_line(table, tmp_path, capsys) -> None:
     [
         (["--order", "two"], "--order: got 'two', takes a number of states, or auto"),
         (["--order", "9", "--horizon", "9"], "--horizon: got 9, takes a number of samples of at least 10"),
-        (["--method", "magic"], "--method: got 'magic', takes one of n4sid"),
+        (["--method", "magic"], "--method: got 'magic', takes one of auto, n4sid"),
         (["--outputs", "delai"], "--outputs: unknown 'delai'; did you mean 'delay'?"),
         (["--outputs", "R"], "--outputs: got 'R', takes a column that isn't also an input"),
         (["--segments", "day"], "--segments: unknown 'day'; did you mean"),

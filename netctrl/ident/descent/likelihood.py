@@ -64,11 +64,12 @@ def by_likelihood(
     stable: bool = True,
     steps: int = MOST_STEPS,
     enough: float = 1e-6,
+    filled: Sequence[Segment] | None = None,
 ) -> Innovations | None:
     """Model of greatest likelihood near a start ((A, B, C, D), K); None where nothing finite is found.
 
     With `stable` only models with a stable A are visited. Without steps, A − K C and C are the start's, and the rest is
-    fitted by least squares.
+    fitted by least squares. Samples with a missing output, NaN, count as past only, as the `filled` segments have them.
     """
     (A, _, C, _), K = start
     m, p = segments[0][0].shape[1], len(C)
@@ -82,7 +83,10 @@ def by_likelihood(
     root, best = np.eye(p), None
     for _ in range(_ROUNDS):
         inverse = np.linalg.inv(root)
-        weighted = [(np.hstack([u, y]), np.ascontiguousarray(y @ inverse.T)) for u, y in segments]
+        weighted = [
+            (np.hstack([u, past]), np.ascontiguousarray(y @ inverse.T))
+            for (u, past), (_, y) in zip(segments if filled is None else filled, segments, strict=True)
+        ]
 
         def usable(found: Fitted, root: np.ndarray = root) -> bool:
             A = found.A + found.B[:, m:] @ root @ found.C
@@ -110,7 +114,8 @@ def _restored(found: Fitted, root: np.ndarray, weighted: Sequence[Segment], m: i
         y - simulate(found.A, found.B, found.C, found.D, x, z) - found.offset
         for (z, y), x in zip(weighted, found.initial, strict=True)
     ]
-    e = np.vstack(left) @ root.T
+    e = np.vstack(left)
+    e = e[np.isfinite(e).all(axis=1)] @ root.T
     # In the predictor's coordinates the state has its own steady offset, as K takes y and not y less its offset.
     still = np.eye(len(C)) - C @ np.linalg.solve(np.eye(len(A)) - found.A, K)
     offset = np.linalg.lstsq(still, c, rcond=1e-9)[0]
