@@ -10,10 +10,10 @@ from netctrl.cli.app import check_files, invocation, new_app, picture, report, r
 from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, TIME, Kind, given, kind, option, positional, whole
 from netctrl.core.errors import checked_word
-from netctrl.core.names import IdentMethod
+from netctrl.core.names import Focus, IdentMethod
 
 DRAWS = 100
-METHODS = "n4sid, moesp, cva, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
+METHODS = "auto, n4sid, moesp, cva, pbsid, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
 _WHOLE = whole("N", "a number of states, or auto", least=1)
 _ORDER = Kind("N", lambda text: text if text == "auto" else _WHOLE.read(text))
 _HORIZON = whole("N", "a number of samples", least=1)
@@ -45,8 +45,13 @@ def identify(
     *more: Annotated[str, positional("TRACE", "further experiments with the same signals")],
     inputs: Annotated[Any, _COLUMNS("columns of the inputs, as in R or R1,R2")],
     outputs: Annotated[Any, _COLUMNS("columns of the outputs, as in delay,jitter")],
-    order: Annotated[Any, _ORDER("number of states; auto: as many as stand out from the noise", default="auto")] = None,
-    method: Annotated[str | IdentMethod | None, option("NAME", METHODS, default="n4sid")] = None,
+    order: Annotated[
+        Any, _ORDER("number of states; auto: those that explain parts left out best", default="auto")
+    ] = None,
+    method: Annotated[str | IdentMethod | None, option("NAME", METHODS, default="auto")] = None,
+    focus: Annotated[
+        str | Focus | None, option("WHAT", "what auto compares: simulation, prediction, or both", default="both")
+    ] = None,
     horizon: Annotated[
         int | None, _HORIZON("past samples that predict the future, more than the order (20, or less)")
     ] = None,
@@ -58,7 +63,7 @@ def identify(
     bin_s: Annotated[float | None, TIME("average over bins of this width, for times that aren't evenly spaced")] = None,
     held_out: Annotated[float | None, _SHARE("share of the trace, at its end, kept for validation, as in 0.3")] = None,
     refine: Annotated[
-        str, option("WHEN", "minimise the simulation error too: yes, no, or auto (if that helps on parts left out)")
+        str, option("WHEN", "minimise a named method's error too: yes, no, auto (if that helps on parts left out)")
     ] = "auto",
     no_feedthrough: Annotated[bool, option("", "D = 0", "--no-feedthrough")] = False,
     bootstrap: Annotated[
@@ -78,7 +83,9 @@ def identify(
     netctrl identify connet-link --inputs R --outputs delay,jitter
     netctrl identify connet-link --inputs R --outputs delay --held-out 0.3 -o model.json --plot fit.png
     """
-    asked = given({"order": order, "method": method, "horizon": horizon, "held_out": held_out, "seed": seed})
+    asked = given(
+        {"order": order, "method": method, "focus": focus, "horizon": horizon, "held_out": held_out, "seed": seed}
+    )
     from netctrl.model.datasets import trace_path
 
     paths = [trace_path(name) for name in (trace, *more)]

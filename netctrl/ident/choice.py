@@ -16,11 +16,12 @@ from typing import Literal
 
 import numpy as np
 
+from netctrl.core.names import Focus
 from netctrl.ident.learner import Candidate, Learner, Start
 from netctrl.ident.subspace.lq_reduction import Segment, first_samples
 from netctrl.ident.validate import predicted, simulated
+from netctrl.model.fit import Alternative
 
-Focus = Literal["both", "simulation", "prediction"]
 FOCUSES: tuple[Focus, ...] = ("both", "simulation", "prediction")
 
 _STARTS: tuple[Start, ...] = ("n4sid", "cva", "pbsid")
@@ -54,6 +55,12 @@ class Score:
     def prediction(self) -> float:
         """Geometric mean over the outputs, as the likelihood weighs them."""
         return float(np.exp(np.log(np.maximum(self.predicted, _EXACT)).mean()))
+
+    @property
+    def alternative(self) -> Alternative:
+        """The candidate's name and shares of the variance."""
+        alone, ahead = (100.0 * (1.0 - each) for each in (self.simulation, self.prediction))
+        return Alternative(str(self.candidate), self.candidate.states, alone, ahead)
 
 
 @dataclass(slots=True)
@@ -99,6 +106,13 @@ class Validation:
     def samples(self) -> int:
         """Samples that are left out once."""
         return sum(len(u) for _, left_out in self.folds for u, _ in left_out)
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """All that were compared in full, the best prediction first."""
+        scores = [each for each in self.table.values() if not each.candidate.rough]
+        scores.sort(key=lambda each: (each.prediction, each.simulation))
+        return tuple(each.alternative for each in scores)
 
     def best(self, scores: Iterable[Score], by: Literal["simulation", "prediction"]) -> list[Score]:
         """Scores by their errors, but with the smaller of those first that are as good as the least."""
@@ -158,10 +172,8 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
         found = _predictors(validation, over_orders, most, order, 4 if closed else 2)
         if not closed:
             return best(found, "prediction")[0]
-        # Under feedback noise that the model doesn't describe is a bias: no ARX, and of those as good the largest.
-        likely = [each for each in found if each.candidate.start != "arx"]
-        limit = validation.as_good(min(each.prediction for each in likely))
-        return max((each for each in likely if each.prediction <= limit), key=lambda each: each.candidate.states)
+        # Under feedback, noise that the model doesn't describe is a bias: no ARX, and no parsimony.
+        return min((each for each in found if each.candidate.start != "arx"), key=lambda each: each.prediction)
     plain = over_orders(lambda n: score(Candidate("cva", n)), "simulation")
     orders = [each.candidate.order for each in plain]
     near = {n for each in best(plain, "simulation")[:2] for n in _around(orders, each.candidate.order)}

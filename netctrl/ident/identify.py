@@ -11,7 +11,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.cautions import Fits, Guard, cautions
-from netctrl.ident.choice import FOCUSES, Focus, Validation, choose
+from netctrl.ident.choice import FOCUSES, Score, Validation, choose
 from netctrl.ident.descent.innovations import Noise, noise_of
 from netctrl.ident.descent.likelihood import Innovations
 from netctrl.ident.descent.output_error import settled
@@ -34,7 +34,7 @@ from netctrl.model.signals import SignalTrace
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from netctrl.core.names import IdentMethod
+    from netctrl.core.names import Focus, IdentMethod
     from netctrl.ident.signals import Columns, Experiments, Options, Reading, Table
 
 ALL_METHODS = ("auto", *METHODS, "pbsid", *SIPPY_METHODS)
@@ -186,25 +186,26 @@ def identify(
     direct, held = (not answers.sure if each == "auto" else bool(each) for each in (feedthrough, stable))
     learner = Learner(parts, i, direct, held, data_=data, filled=filled)
     validation = Validation.of(parts, i, direct, held, filled)
-    picked, n = None, cast(int, desired) if choice is None else choice.order
+    candidate, score, n = None, None, cast(int, desired) if choice is None else choice.order
     if method == "auto" and validation.possible:
-        picked = choose(validation, most, focus, desired, closed=answers.found)
-        n = picked.candidate.order
+        score = choose(validation, most, focus, desired, closed=answers.found)
+        candidate, n = score.candidate, score.candidate.order
+    elif method not in SIPPY_METHODS:
+        candidate = _candidate(method, n, refine, validation, len(learned))
+        score = validation.score(candidate) if validation.possible else None
     warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
-    if method in SIPPY_METHODS:
-        found = _by_sippy(filled or parts, data, method, n, direct)
-    else:
-        candidate = _candidate(method, n, refine, validation, len(learned)) if picked is None else picked.candidate
-        found = _found(learner, candidate)
-    around = np.linalg.eigvals(found.matrices[0])
+    made = _by_sippy(filled or parts, data, method, n, direct) if candidate is None else _found(learner, candidate)
+    around = np.linalg.eigvals(made.matrices[0])
     around = around[np.lexsort((-around.imag, -np.abs(around)))]
     cloud = bootstrap_poles(data, _own(method), len(around), draws, random, around) if draws else None
     if draws and cloud is None:
         warnings.append(
             "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
         )
-    gains = gain_draws(found.matrices, _about(parts, found.offset), random)
-    return _result(found, scale, given, tried, parts, data, choice, cloud, gains, answers, warnings, argv, files)
+    gains = gain_draws(made.matrices, _about(parts, made.offset), random)
+    return _result(
+        made, scale, given, tried, parts, data, choice, validation, score, cloud, gains, answers, warnings, argv, files
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,6 +302,8 @@ def _result(
     segments: list[Segment],
     data: LqReduction,
     choice: OrderChoice | None,
+    validation: Validation,
+    score: Score | None,
     cloud: np.ndarray | None,
     gains: np.ndarray | None,
     answers: Feedback,
@@ -331,6 +334,8 @@ def _result(
         singular_values=found.singular_values,
         vaf=vaf,
         held_out_vaf=held_vaf,
+        left_out_vaf=_shares(None if score is None else score.simulated),
+        left_out_predicted_vaf=_shares(None if score is None else score.predicted),
         stabilised=found.guard is not None and found.guard.stabilised != "",
         refined=found.refined,
         feedback=answers.found,
@@ -365,7 +370,13 @@ def _result(
         held_out_predicted_vaf=held_ahead,
         order=choice,
         pole_draws=cloud,
+        alternatives=validation.alternatives,
     )
+
+
+def _shares(left: np.ndarray | None) -> np.ndarray | None:
+    """VAF of relative error variances [%]; None where there is none."""
+    return None if left is None or not np.isfinite(left).all() else 100.0 * (1.0 - left)
 
 
 def _tried(found: _Found, scale: Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

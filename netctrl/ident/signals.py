@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from netctrl.core.names import IdentMethod
-    from netctrl.ident.choice import Focus
+    from netctrl.core.names import Focus, IdentMethod
 
     Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
     Table = pd.DataFrame | str | os.PathLike[str]

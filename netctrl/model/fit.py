@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,19 @@ class OrderChoice:
     """Share of random halves of the trace that give the same order; None for a trace too short to halve."""
 
 
+class Alternative(NamedTuple):
+    """A way to a model, and its fit on stretches of the trace that it was not made from."""
+
+    name: str
+    """Method, refinement and noise states."""
+    states: int
+    """Number of states."""
+    simulated: float
+    """Mean over the outputs of the VAF by simulation [%]; -inf where the way gives no stable model."""
+    predicted: float
+    """VAF of the prediction one sample ahead [%], geometric mean of what is left over the outputs; -inf without one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class IdentificationResult(Plotted):
     """An identified model, the data that it was identified from, and its fit."""
@@ -52,6 +66,8 @@ class IdentificationResult(Plotted):
     """How the order was chosen; None where it was given."""
     pole_draws: np.ndarray | None
     """(draws, n) poles of block-bootstrap draws; None if none were requested."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Ways that were compared, the best prediction first; empty where the trace is too short to leave stretches out."""
 
     def __post_init__(self) -> None:
         for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf", "pole_draws"):
@@ -75,10 +91,15 @@ class IdentificationResult(Plotted):
 
     @property
     def verdict(self) -> str:
-        """Share of the outputs' variance that the model explains, as one sentence."""
-        held_out = self.how.held_out_vaf
-        where = "of the whole trace" if held_out is None else "of the held-out part"
-        return f"explains {_by_name(self.model.outputs, self.how.vaf if held_out is None else held_out)} {where}"
+        """Share of the outputs' variance that the model explains, as one sentence: on held-out data where there are."""
+        how = self.how
+        shares = (
+            (how.held_out_vaf, "of the held-out part"),
+            (how.left_out_vaf, "of stretches left out"),
+            (how.vaf, "of the trace that it is from"),
+        )
+        vaf, where = next((vaf, where) for vaf, where in shares if vaf is not None)
+        return f"explains {_by_name(self.model.outputs, vaf)} {where}"
 
     def table(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         """Title, rows of (name, text) and notes."""
@@ -88,14 +109,18 @@ class IdentificationResult(Plotted):
         rows = [
             ("samples", f"{how.samples}{segments}, every {model.dt:g} s; horizon {how.horizon}"),
             ("poles", ", ".join(_pole(pole) for pole in self.poles)),
-            ("VAF, simulated", _by_name(model.outputs, how.vaf)),
         ]
-        if how.held_out_vaf is not None:
-            rows.append(("VAF, held out", _by_name(model.outputs, how.held_out_vaf)))
-        if self.predicted_vaf is not None:
-            rows.append(("VAF, one step ahead", _by_name(model.outputs, self.predicted_vaf)))
-        if self.held_out_predicted_vaf is not None:
-            rows.append(("VAF, held out, one step ahead", _by_name(model.outputs, self.held_out_predicted_vaf)))
+        shares = (
+            ("VAF, held out", how.held_out_vaf),
+            ("VAF, held out, one step ahead", self.held_out_predicted_vaf),
+            ("VAF, left out", how.left_out_vaf),
+            ("VAF, left out, one step ahead", how.left_out_predicted_vaf),
+            ("VAF, simulated", how.vaf),
+            ("VAF, one step ahead", self.predicted_vaf),
+        )
+        rows += [(name, _by_name(model.outputs, vaf)) for name, vaf in shares if vaf is not None]
+        if len(self.alternatives) > 1:
+            rows.append(("compared", f"{len(self.alternatives)} ways to a model, on stretches left out"))
         if self.pole_draws is not None:
             spread = ", ".join(f"{value:.2g}" for value in self.pole_spread())
             rows.append(("poles' std (bootstrap)", spread))

@@ -41,6 +41,10 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """(p,) variance of each output that the simulation accounts for, 100 (1 − var(y − ŷ)/var y) [%]."""
     held_out_vaf: np.ndarray | None = None
     """(p,) the same share on held-out data [%]."""
+    left_out_vaf: np.ndarray | None = None
+    """(p,) the same share on thirds of the trace, of models from the other two [%]; null: the trace is too short."""
+    left_out_predicted_vaf: np.ndarray | None = None
+    """(p,) share of the prediction one sample ahead on these thirds [%]; null: no Kalman gain."""
     stabilised: bool = False
     """Whether an unstable estimate was made stable."""
     refined: bool = False
@@ -55,7 +59,15 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Cautions about the data or the fit."""
 
     def __post_init__(self) -> None:
-        _fix(self, "singular_values", "vaf", "held_out_vaf", "steady_gain_draws")
+        _fix(
+            self,
+            "singular_values",
+            "vaf",
+            "held_out_vaf",
+            "left_out_vaf",
+            "left_out_predicted_vaf",
+            "steady_gain_draws",
+        )
 
 
 def settled(draws: np.ndarray) -> bool:
