@@ -44,6 +44,10 @@ class Flaw:
     """Finding, with numbers, and what to do."""
     missing: np.ndarray | None = None
     """(T,) samples that are better treated as missing; None where that is no remedy."""
+    other: str = ""
+    """Input of a delay."""
+    lag: int = 0
+    """Samples after which the output responds to it."""
 
 
 def flaws(trace: SignalTrace) -> list[Flaw]:
@@ -386,4 +390,4 @@ def _delays(trace: SignalTrace, name: str, fit: _Arx) -> Iterator[Flaw]:
         sharp = ratio[first] > 8.0 and 6.0 * fit.b_deviation[j, :first].max(initial=0.0) < abs(fit.b[j, first])
         if first >= 3 and sharp:
             said = f"{name} responds to {other} only after {first} samples ({first * trace.interval_s:.4g} s)"
-            yield Flaw("delay", name, f"{said}, a pure delay: shift {other} by it, or raise the order by as many")
+            yield Flaw("delay", name, f"{said}, a pure delay", other=other, lag=first)

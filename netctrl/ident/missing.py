@@ -48,7 +48,7 @@ def completed(segments: Sequence[Segment], horizon: int) -> list[Segment]:
         moved = 0.0
         for k, (u, y) in enumerate(segments):
             told = predicted(model.matrices, model.K, [(u, y - model.offset)]) + model.offset
-            after = np.where(np.isnan(y), told, y)
+            after = np.where(np.isnan(y), np.where(np.isnan(told), filled[k][1], told), y)
             moved = max(moved, float(np.abs(after - filled[k][1]).max()))
             filled[k] = u, after
         if moved < _SETTLED:

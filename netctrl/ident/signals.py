@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         order: int | Literal["auto"]
         method: IdentMethod
         horizon: int | None
+        delay: int | Sequence[int] | Literal["auto"]
         focus: Focus
         feedthrough: bool | Literal["auto"]
         stable: bool | Literal["auto"]

@@ -65,8 +65,16 @@ def simulated(model: Matrices, segments: Sequence[Segment]) -> np.ndarray:
 
 
 def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment]) -> np.ndarray:
-    """One-step predictions (T, p) by the innovation form, from the initial state that suits the predictor best."""
-    parts = [_run(model, K, initial_state(model, K, (u, y)), u, y) for u, y in segments]
+    """One-step predictions (T, p) by the innovation form, from the initial state that suits the predictor best.
+
+    A predictor begins at a segment's first complete sample, as a state before that is not told by what it predicts.
+    """
+    parts = []
+    for u, y in segments:
+        first = 0 if K is None else int(np.isfinite(y).all(axis=1).argmax())
+        u, y = u[first:], y[first:]
+        found = _run(model, K, initial_state(model, K, (u, y)), u, y)
+        parts.append(np.vstack([np.full((first, y.shape[1]), np.nan), found]) if first else found)
     return parts[0] if len(parts) == 1 else np.vstack(parts)
 
 

@@ -108,8 +108,11 @@ class IdentificationResult(Plotted):
         segments = f" in {how.segments} segments" if how.segments > 1 else ""
         rows = [
             ("samples", f"{how.samples}{segments}, every {model.dt:g} s; horizon {how.horizon}"),
-            ("poles", ", ".join(_pole(pole) for pole in self.poles)),
+            ("poles", ", ".join(_pole(pole) for pole in self.poles[: how.order - sum(how.delays)])),
         ]
+        late = zip(model.inputs, how.delays, strict=False)
+        if told := [f"{name} by {d} samples ({d * model.dt:.4g} s)" for name, d in late if d]:
+            rows.append(("delayed", ", ".join(told)))
         shares = (
             ("VAF, held out", how.held_out_vaf),
             ("VAF, held out, one step ahead", self.held_out_predicted_vaf),

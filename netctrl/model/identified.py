@@ -29,6 +29,8 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Name of the method, as in `netctrl.identify`."""
     order: int
     """Number of states."""
+    delays: tuple[int, ...] = ()
+    """(m,) samples by which the inputs are delayed, each a state; empty: none."""
     horizon: int
     """Block rows of the past and of the future [samples]."""
     samples: int
