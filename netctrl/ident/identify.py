@@ -166,6 +166,7 @@ def identify(
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = parted(trace, held_out)
+    Scale.of(learned)  # refuses signals that don't vary, before tests of their flaws
     given, (learned, found, told) = learned, without_faults(learned)
     if tried is not None:
         tried, _, said = without_faults(tried)
