@@ -161,6 +161,8 @@ def by_information(learner: Learner, most: int, order: int | None = None) -> Can
     samples = min(sum(len(u) for u, _ in learner.segments), DESCENDED)
     found: list[tuple[float, Candidate]] = []
     for n in range(1, min(most, _USUAL) + 1) if order is None else (order,):
+        if found and n > min(found, key=lambda pair: pair[0])[1].order + 2:
+            break
         for start in ("pbsid", "cva"):
             candidate = Candidate(start, n, "likelihood")
             model = learner.model(candidate)
