@@ -32,6 +32,7 @@ _USUAL, _MOST_STATES, _LAGS = 8, 24, 6
 _AS_GOOD = 0.5  # over √samples: part of the least error variance within which the smaller model is taken
 _KEPT = 0.003, 0.25, 0.025  # how much worse a better predictor may simulate: see `_as_good`
 _OverOrders = Callable[[Callable[[int], "Score"], Literal["simulation", "prediction"]], "list[Score]"]
+_HEAD = 0.25  # share of a stretch left out from which the initial state is estimated
 _EXACT = 1e-16  # relative to the outputs' variance: below it models don't differ
 _LONG_ENOUGH = 4  # samples a state of a stretch that is simulated
 
@@ -137,12 +138,12 @@ class Validation:
             if (model := learner.model(candidate)) is None:
                 return Score(candidate, np.full(p, inf), np.full(p, inf))
             about = [(u, y - model.offset) for u, y in usable]
-            y = np.vstack([y for _, y in about])
-            spread += _squares(y)
+            y, rest = np.vstack([y for _, y in about]), np.concatenate([_after_head(len(u)) for u, _ in about])
+            spread += _squares(y[rest])
             stable = np.abs(np.linalg.eigvals(model.A)).max() < 1.0
-            alone += _squares(y - simulated(model.matrices, about)) if stable else inf
+            alone += _squares((y - simulated(model.matrices, about, _HEAD))[rest]) if stable else inf
             known = np.isfinite(model.V).all()
-            ahead += _squares(y - predicted(model.matrices, model.K, about)) if known else inf
+            ahead += _squares((y - predicted(model.matrices, model.K, about, _HEAD))[rest]) if known else inf
         if not spread.all():
             return Score(candidate, np.full(p, inf), np.full(p, inf))
         alone, ahead = (np.where(np.isfinite(each), each / spread, inf) for each in (alone, ahead))
@@ -230,6 +231,11 @@ def _as_good(error: float) -> float:
     """Simulation error that counts as no worse: by a quarter, between .3 and 2.5 points of variance accounted for."""
     least, share, most = _KEPT
     return error + min(max(share * error, least), most)
+
+
+def _after_head(samples: int) -> np.ndarray:
+    """Mask of the samples that count: those that the initial state is not from, as slow states would fit the noise."""
+    return np.arange(samples) >= int(_HEAD * samples)
 
 
 def _squares(errors: np.ndarray) -> np.ndarray:

@@ -72,7 +72,7 @@ def result_of(
             warnings.append("no Kalman gain: squares of the outputs aren't floats; take another unit")
     answers, data, choice = evidence.answers, evidence.data, evidence.choice
     biased = bool(answers.determined) or (answers.found and not found.consistent)
-    warnings += cautions(A, found.guard, found.noise, data, learned, fits, choice, answers, biased, gains)
+    warnings += cautions(found.matrices, found.guard, found.noise, data, learned, fits, choice, answers, biased, gains)
     A, B, C, D, K = chained(
         A,
         B / scale.u_size,

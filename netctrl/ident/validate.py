@@ -59,12 +59,12 @@ def _finite(A: np.ndarray) -> int:
     return len(A) + int(log(_LARGEST_GROWTH) / log(radius)) if radius > 1.0 + 1e-9 else _ENOUGH
 
 
-def simulated(model: Matrices, segments: Sequence[Segment]) -> np.ndarray:
-    """Outputs (T, p) from the inputs and each segment's estimated initial state."""
-    return predicted(model, None, segments)
+def simulated(model: Matrices, segments: Sequence[Segment], head: float = 1.0) -> np.ndarray:
+    """Outputs (T, p) from the inputs and each segment's initial state, estimated from its first share `head`."""
+    return predicted(model, None, segments, head)
 
 
-def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment]) -> np.ndarray:
+def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment], head: float = 1.0) -> np.ndarray:
     """One-step predictions (T, p) by the innovation form, from the initial state that suits the predictor best.
 
     A predictor begins at a segment's first complete sample, as a state before that is not told by what it predicts.
@@ -73,7 +73,8 @@ def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment]
     for u, y in segments:
         first = 0 if K is None else int(np.isfinite(y).all(axis=1).argmax())
         u, y = u[first:], y[first:]
-        found = _run(model, K, initial_state(model, K, (u, y)), u, y)
+        some = max(int(head * len(u)), min(len(u), 2 * len(model[0])))
+        found = _run(model, K, initial_state(model, K, (u[:some], y[:some])), u, y)
         parts.append(np.vstack([np.full((first, y.shape[1]), np.nan), found]) if first else found)
     return parts[0] if len(parts) == 1 else np.vstack(parts)
 

@@ -24,7 +24,7 @@ from netctrl.ident.descent.output_error import Fitted, fit, refine
 from netctrl.ident.subspace.lq_reduction import Segment
 from netctrl.ident.validate import Matrices
 
-_ROUNDS = 4
+_ROUNDS = 12
 MOST_STEPS = 30
 _GAIN = 1e-4  # decrease of log det V below which a round of weights is the last
 _INSIDE = 1.0 - 1e-6
@@ -81,7 +81,7 @@ def by_likelihood(
     if radius >= _INSIDE:
         forgets *= _SHRUNK / radius
     root, best = np.eye(p), None
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         inverse = np.linalg.inv(root)
         weighted = [
             (np.hstack([u, past]), np.ascontiguousarray(y @ inverse.T))
@@ -93,7 +93,8 @@ def by_likelihood(
             return not stable or bool(np.abs(np.linalg.eigvals(A)).max() < 1.0)
 
         found = fit(forgets, inverse @ C, weighted, direct)
-        found = refine(found, weighted, direct, usable=usable, steps=steps, enough=enough)
+        if p == 1 or number:  # weights first: without them nearly equal outputs lead to a pole at 1
+            found = refine(found, weighted, direct, usable=usable, steps=steps, enough=enough)
         made = _restored(found, root, weighted, m)
         if not np.isfinite(made.V).all() or (best is not None and made.loss > best.loss - _GAIN):
             break
