@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, log
 from typing import Literal
 
 import numpy as np
 
 from netctrl.core.names import Focus
-from netctrl.ident.learner import Candidate, Learner, Start
+from netctrl.ident.learner import DESCENDED, Candidate, Learner, Start
 from netctrl.ident.subspace.lq_reduction import Segment, first_samples
 from netctrl.ident.validate import predicted, simulated
 from netctrl.model.fit import Alternative
@@ -149,12 +149,34 @@ class Validation:
         return Score(candidate, alone, ahead)
 
 
-def choose(validation: Validation, most: int, focus: Focus, order: int | None = None, *, closed: bool = False) -> Score:
+def by_information(learner: Learner, most: int, order: int | None = None) -> Candidate | None:
+    """The candidate by likelihood of least information criterion, Hannan and Quinn's; None without any.
+
+    For records too short to leave stretches out, and for closed loops: there the likelihood has no bias, but where a
+    model has too few states for the noise, though its prediction hardly suffers.
+
+    Source: Hannan and Quinn, JRSS B 41 (1979) 190-195.
+    """
+    m, p = (each.shape[1] for each in learner.segments[0])
+    samples = min(sum(len(u) for u, _ in learner.segments), DESCENDED)
+    found: list[tuple[float, Candidate]] = []
+    for n in range(1, min(most, _USUAL) + 1) if order is None else (order,):
+        if found and n > min(found, key=lambda pair: pair[0])[1].order + 2:
+            break
+        for start in ("pbsid", "cva"):
+            candidate = Candidate(start, n, "likelihood")
+            model = learner.model(candidate)
+            if model is not None:
+                size = n * (m + 2 * p)
+                found.append((samples * model.loss + 2.0 * log(log(samples)) * size, candidate))
+    return min(found, key=lambda pair: pair[0], default=(inf, None))[1]
+
+
+def choose(validation: Validation, most: int, focus: Focus, order: int | None = None) -> Score:
     """The candidate of least left-out error by `focus`, with up to `most` states or with `order`.
 
     A simulation model G is chosen first, from subspaces and their refinement. "both" takes the predictor of least
-    error among those whose simulation is as good as G's, of which G with noise states is one. In a closed loop only
-    models that feedback doesn't bias are compared, one sample ahead.
+    error among those whose simulation is as good as G's, of which G with noise states is one.
     """
     score, best = validation.score, validation.best
 
@@ -168,12 +190,8 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
                 found.append(made(n))
         return found
 
-    if focus == "prediction" or closed:
-        found = _predictors(validation, over_orders, most, order, 4 if closed else 2)
-        if not closed:
-            return best(found, "prediction")[0]
-        # Under feedback, noise that the model doesn't describe is a bias: no ARX, and no parsimony.
-        return min((each for each in found if each.candidate.start != "arx"), key=lambda each: each.prediction)
+    if focus == "prediction":
+        return best(_predictors(validation, over_orders, most, order), "prediction")[0]
     plain = over_orders(lambda n: score(Candidate("cva", n)), "simulation")
     orders = [each.candidate.order for each in plain]
     near = {n for each in best(plain, "simulation")[:2] for n in _around(orders, each.candidate.order)}
@@ -197,13 +215,11 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
     return found if np.isfinite(found.prediction) else G
 
 
-def _predictors(
-    validation: Validation, over_orders: _OverOrders, most: int, order: int | None, tried: int = 2
-) -> list[Score]:
+def _predictors(validation: Validation, over_orders: _OverOrders, most: int, order: int | None) -> list[Score]:
     """Scores of models by likelihood and ARX models, all of which are consistent under feedback."""
     score, best = validation.score, validation.best
     rough = over_orders(lambda n: score(Candidate("pbsid", n, "likelihood", rough=True)), "prediction")
-    found = [score(replace(each.candidate, rough=False)) for each in best(rough, "prediction")[:tried]]
+    found = [score(replace(each.candidate, rough=False)) for each in best(rough, "prediction")[:2]]
     found.append(score(Candidate("cva", best(found, "prediction")[0].candidate.order, "likelihood")))
     p = len(found[0].simulated)
     lags = range(1, min(_LAGS, most - 1) + 1) if order is None else [order // p] if order % p == 0 else []

@@ -323,6 +323,8 @@ def _wandering(name: str, U: np.ndarray, y: np.ndarray, starts: tuple[int, ...])
     B = max(1, T // 150)
     mean = _means(y, B)
     there = np.isfinite(mean)
+    if there.sum() < 30:
+        return
     mean = mean[there]
     past = 1.0 - 7.0 / len(mean)
 
@@ -344,7 +346,7 @@ def _wandering(name: str, U: np.ndarray, y: np.ndarray, starts: tuple[int, ...])
         left = [mean - each @ theta for each, theta in zip(tried, fits, strict=True)]
         best = int(np.argmin([np.sum(differences(each) ** 2) for each in left]))
         X, w = tried[best], left[best]
-    if len(w) < 30 or w.std() < 0.1 * np.nanstd(y):
+    if w.std() < 0.1 * np.nanstd(y):
         return
     t = np.linspace(-1.0, 1.0, len(w))
     slope = (t @ w) / (t @ t)

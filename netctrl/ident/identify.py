@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, cast, overload
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
-from netctrl.ident.choice import FOCUSES, Validation, choose
+from netctrl.ident.choice import FOCUSES, Validation, by_information, choose
 from netctrl.ident.delays import delays_of, shifted
 from netctrl.ident.found import candidate_of, found_by, of_sippy, own_method
 from netctrl.ident.learner import Learner
@@ -117,9 +117,9 @@ def identify(
         Samples by which each input is delayed, which are states beside the `order`. "auto": where all outputs respond
         to an input only after three samples or more.
     feedthrough : bool or "auto"
-        Whether D is estimated; 0 otherwise. "auto": unless the trace surely shows feedback, which D would stand for.
+        Whether D is estimated; 0 otherwise. "auto": unless the trace shows feedback, which D would stand for.
     stable : bool or "auto"
-        Whether only stable models are taken. "auto": unless the trace surely shows feedback, which may hold the plant.
+        Whether only stable models are taken. "auto": unless the trace shows feedback, which may hold the plant.
     held_out : float or SignalTrace, optional
         Share of the trace, at its end, that is kept for validation; or another trace for validation.
     refine : bool or "auto"
@@ -166,6 +166,7 @@ def identify(
     draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = parted(trace, held_out)
+    Scale.of(learned)  # refuses signals that don't vary, before tests of their flaws
     given, (learned, found, told) = learned, without_faults(learned)
     if tried is not None:
         tried, _, said = without_faults(tried)
@@ -183,16 +184,20 @@ def identify(
     most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
     choice = None if desired is not None else choose_order(data, random, most=most)
     answers = feedback(data, learned.input_values)
-    direct, held = (not answers.sure if each == "auto" else bool(each) for each in (feedthrough, stable))
+    direct, held = (not answers.found if each == "auto" else bool(each) for each in (feedthrough, stable))
     learner = Learner(parts, i, direct, held, data_=data, filled=filled)
     validation = Validation.of(parts, i, direct, held, filled)
     candidate, score, n = None, None, cast(int, desired) if choice is None else choice.order
-    if method == "auto" and validation.possible:
-        score = choose(validation, most, focus, desired, closed=answers.found)
+    if method == "auto" and (answers.found or not validation.possible):
+        candidate = by_information(learner, most, desired)
+        n = n if candidate is None else candidate.order
+    elif method == "auto":
+        score = choose(validation, most, focus, desired)
         candidate, n = score.candidate, score.candidate.order
-    elif method not in SIPPY_METHODS:
+    if candidate is None and method not in SIPPY_METHODS:
         candidate = candidate_of(method, n, refine, validation, len(learned))
-        score = validation.score(candidate) if validation.possible else None
+    if candidate is not None and validation.possible:
+        score = validation.score(candidate)
     warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
     made = of_sippy(filled or parts, data, method, n, direct) if candidate is None else found_by(learner, candidate)
     around = np.linalg.eigvals(made.matrices[0])

@@ -22,7 +22,8 @@ Noise = int | Literal["gain"] | None
 
 COMPARED = 50_000
 """Samples for the comparison of stable versions, and for refinement of the simulation."""
-_DESCENDED = 20_000  # samples for the likelihood
+DESCENDED = 20_000
+"""Samples for the likelihood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ class Learner:
         return self._descended(start, 0 if wanted.rough else MOST_STEPS)
 
     def _descended(self, start: tuple[Matrices, np.ndarray], steps: int) -> Innovations | None:
-        some = first_samples(self.segments, _DESCENDED)
+        some = first_samples(self.segments, DESCENDED)
         found = by_likelihood(
             start,
             some,
@@ -182,7 +183,7 @@ class Learner:
             stable=self.stable,
             steps=steps,
             enough=self.enough,
-            filled=self.filled and first_samples(self.filled, _DESCENDED),
+            filled=self.filled and first_samples(self.filled, DESCENDED),
         )
         if found is None or not self.stable or np.abs(np.linalg.eigvals(found.A)).max(initial=0.0) < 1.0:
             return found
@@ -190,7 +191,7 @@ class Learner:
 
     def _moved_inside(self, found: Innovations) -> Innovations | None:
         """The model with stable poles, such as an integrator's at 1.0002, and the best K for these."""
-        about = [(u, y - found.offset) for u, y in first_samples(self.segments, _DESCENDED)]
+        about = [(u, y - found.offset) for u, y in first_samples(self.segments, DESCENDED)]
         made = []
         for _, A in stable_versions(found.A):
             noise = noise_of((A, found.B, found.C, found.D), about, self.data, found.K)

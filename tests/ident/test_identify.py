@@ -498,7 +498,8 @@ def test_a_model_on_the_command_line(table, tmp_path, capsys) -> None:
     status = main([str(table), *columns, "--order", "2", "--segments", "run", "-o", str(tmp_path / "model.json")])
     said = capsys.readouterr()
     assert (status, said.err) == (0, "")
-    assert "n4sid, order 2: R -> delay, jitter" in said.out
+    assert "n4sid, refined, order 2: R -> delay, jitter" in said.out
+    assert said.out.startswith("explains delay 98.") and "of stretches left out" in said.out.splitlines()[0]
     assert "1500 in 3 segments" in said.out
     model = read_model(tmp_path / "model.json")
     assert (model.inputs, model.outputs, model.dt) == (("R",), ("delay", "jitter"), 1.0)
