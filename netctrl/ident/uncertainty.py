@@ -29,8 +29,9 @@ from netctrl.ident.subspace.methods import shift, subspace
 from netctrl.ident.validate import Matrices
 
 DRAWS, GAIN_DRAWS = 200, 40
-_LONG = 4_000  # samples above which draws are normal, by the likelihood's curvature
+_SMALL = 100_000  # numbers in a regression; above, draws are normal, by the likelihood's curvature
 _ENTRIES = 1_000_000  # most numbers in the regression of a long trace
+_TINY = 1e-12
 _RANK = 1e-9  # relative singular value below which the data say nothing of a direction
 _TAILS = 8.0  # most degrees of freedom of the proposals
 _ROUNDS, _GOOD, _USABLE = 4, 0.6, 0.25  # effective share of the proposals that ends the rounds, and the least of all
@@ -150,12 +151,12 @@ def draws_of(
     (n, m), p = B.shape, len(C)
     samples, stable = sum(len(u) for u, _ in segments), bool(np.abs(np.linalg.eigvals(A)).max() < 1.0)
     width = n * (n + 2 * p + 2 * m) + p * (m + 2)
-    short = samples <= _LONG
+    short = samples * p * (n * (m + p) + m + p) <= _SMALL
     some = first_samples(segments, samples if short else max(_ENTRIES // (width * p), 2 * width))
     if noise is None:
         task, forgets = _Task(some, direct, m, np.eye(p), white=False, stable=stable), A
     else:
-        weight, forgets = np.linalg.cholesky(noise.V), A - noise.K @ C
+        weight, forgets = np.linalg.cholesky(noise.V + _TINY * np.trace(noise.V) * np.eye(p)), A - noise.K @ C
         inverse = np.linalg.inv(weight)
         weighted = [
             (np.hstack([u, past[: len(u)]]), np.ascontiguousarray(y @ inverse.T))
@@ -180,6 +181,8 @@ def draws_of(
     centre = np.concatenate([np.zeros(q), base.B.ravel(), base.D[:, :direct].ravel(), base.offset])
     deviation = np.sqrt(base.error * task.samples / free * sum(len(u) for u, _ in some) / samples)
     sampled = _sampled(task, around, deviation * root[:q], random) if short else None
+    if sampled == []:
+        return None
     stretch = np.eye(k) if task.white else _stretch(task, around, root)
     made: list[Matrices] = []
     for _ in range(_TRIES * DRAWS):
@@ -214,7 +217,7 @@ def _sampled(
     q = len(root)
     mean, cov, tails = np.zeros(q), root @ root.T, min(_TAILS, task.samples / 4.0)
     for _ in range(_ROUNDS):
-        L = np.linalg.cholesky(cov + 1e-12 * np.trace(cov) / q * np.eye(q))
+        L = np.linalg.cholesky(cov + _TINY * np.trace(cov) / q * np.eye(q))
         normal = random.standard_normal((DRAWS, q)) * np.sqrt(tails / random.chisquare(tails, DRAWS))[:, None]
         places, fits, logs = [], [], []
         for each in normal:
@@ -222,13 +225,17 @@ def _sampled(
             A, C = around.pair(z)
             if np.abs(np.linalg.eigvals(A)).max() < 1.0:
                 at = task.solved(A, C)
-                places.append(z)
-                fits.append(at)
-                logs.append(task.likelihood(at) + 0.5 * (tails + q) * np.log1p(each @ each / tails))
-        power, log = 1.0, np.array(logs) - max(logs)
+                log = task.likelihood(at) + 0.5 * (tails + q) * np.log1p(each @ each / tails)
+                if np.isfinite(log):
+                    places.append(z)
+                    fits.append(at)
+                    logs.append(log)
+        if len(logs) <= q:
+            return []
+        power, logs = 1.0, np.array(logs) - max(logs)
         while True:
-            weights = np.exp(power * log) / np.exp(power * log).sum()
-            if (effective := 1.0 / (weights @ weights)) > min(_USABLE * DRAWS, 0.9 * len(log)):
+            weights = np.exp(power * logs) / np.exp(power * logs).sum()
+            if (effective := 1.0 / (weights @ weights)) > min(_USABLE * DRAWS, 0.9 * len(logs)):
                 break
             power *= 0.8
         mean = weights @ np.array(places)
@@ -265,7 +272,7 @@ def _stretch(task: _Task, around: _Around, root: np.ndarray) -> np.ndarray:
     backwards = U.reshape(-1, p, U.shape[1])[::-1].reshape(U.shape)
     coloured = _filtered(filters, backwards, inverse=True).reshape(-1, p, U.shape[1])
     V = white.T @ white / ((y - U @ (U.T @ y)) ** 2).sum() * p  # relative to the variance of white residuals
-    scores = np.einsum("tia,ij->tja", coloured, np.linalg.cholesky(V + 1e-12 * np.trace(V) * np.eye(p)))
+    scores = np.einsum("tia,ij->tja", coloured, np.linalg.cholesky(V + _TINY * np.trace(V) * np.eye(p)))
     values, vectors = np.linalg.eigh(np.einsum("tja,tjb->ab", scores, scores))
     return root @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T @ np.linalg.pinv(root)
 

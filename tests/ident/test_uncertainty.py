@@ -38,7 +38,7 @@ def test_draws_have_the_spread_of_gains_from_other_traces(colour):
 
 
 @pytest.mark.parametrize("method", ["cva", "pbsid"])
-@pytest.mark.parametrize("samples", [2000, 9000])
+@pytest.mark.parametrize("samples", [2000, 30_000])
 def test_white_residuals_give_the_bound_of_cramer_and_rao(method, samples):
     """G = b / (z - a), white u: the outputs' derivatives are b / (z - a)² and 1 / (z - a), of known moments."""
     a, b, noise, random = 0.8, 0.5, 0.3, np.random.default_rng(5)
