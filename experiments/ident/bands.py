@@ -44,7 +44,20 @@ def today(result: IdentificationResult) -> Bands:
     return found
 
 
-ADAPTERS: dict[str, Callable[[IdentificationResult], Bands]] = {"today": today}
+def drawn(result: IdentificationResult) -> Bands:
+    """From the draws of models."""
+    found = result.draws
+    if found is None:
+        return {}
+    return {
+        "poles": found.band(found.poles(result.poles)),
+        "steady_gain": found.band(found.steady_gains()),
+        "gain": found.band(np.abs(found.responses(FREQUENCIES))),
+        "step": found.band(found.steps(STEPS[-1] + 1)[:, STEPS]),
+    }
+
+
+ADAPTERS: dict[str, Callable[[IdentificationResult], Bands]] = {"today": today, "drawn": drawn}
 
 
 class Plant(NamedTuple):

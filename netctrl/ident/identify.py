@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.choice import FOCUSES, Validation, by_information, choose
 from netctrl.ident.delays import delays_of, shifted
-from netctrl.ident.found import about, candidate_of, found_by, of_sippy, own_method
+from netctrl.ident.found import candidate_of, found_by, of_sippy, own_method
 from netctrl.ident.learner import Learner
 from netctrl.ident.missing import completed, without_faults
 from netctrl.ident.result import Evidence, result_of
@@ -21,7 +21,7 @@ from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.subspace.methods import METHODS, choose_order
 from netctrl.ident.subspace.sippy_ import SIPPY_METHODS
-from netctrl.ident.uncertainty import bootstrap_poles, gain_draws
+from netctrl.ident.uncertainty import bootstrap_poles, draws_of
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.signals import SignalTrace
 
@@ -207,9 +207,10 @@ def identify(
         warnings.append(
             "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
         )
-    gains = gain_draws(made.matrices, about(parts, made.offset), random)
+    likely = candidate is not None and (candidate.refinement == "likelihood" or isinstance(candidate.noise, int))
+    allowed = draws_of(made.matrices, made.noise if likely else None, parts, learner.direct, random, filled)
     evidence = Evidence(given, tried, delays, scale, parts, data, answers, choice, validation, score)
-    return result_of(made, evidence, cloud, gains, warnings, argv, files)
+    return result_of(made, evidence, cloud, allowed, warnings, argv, files)
 
 
 def _check_options(

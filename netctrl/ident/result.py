@@ -15,9 +15,10 @@ from netctrl.ident.found import Found, about
 from netctrl.ident.signals import Scale
 from netctrl.ident.subspace.dependence import Feedback
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
-from netctrl.ident.validate import predicted, simulated, variance_accounted_for
+from netctrl.ident.uncertainty import GAIN_DRAWS
+from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
 from netctrl.model.design.design import provenance
-from netctrl.model.fit import IdentificationResult, OrderChoice
+from netctrl.model.fit import Draws, IdentificationResult, OrderChoice
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.signals import SignalTrace
 
@@ -49,12 +50,12 @@ def result_of(
     found: Found,
     evidence: Evidence,
     cloud: np.ndarray | None,
-    gains: np.ndarray | None,
+    allowed: Matrices | None,
     warnings: list[str],
     argv: Iterable[str],
     files: Iterable[Path],
 ) -> IdentificationResult:
-    """The model in the trace's units, with its fit and its warnings; `gains` are scaled draws of the steady gain."""
+    """The model in the trace's units, with its fit and its warnings; `allowed` are scaled draws of it."""
     scale, learned, tried, delays, score = (
         getattr(evidence, name) for name in ("scale", "learned", "tried", "delays", "score")
     )
@@ -62,7 +63,8 @@ def result_of(
     fit, vaf, ahead = _tried(found, scale, evidence.segments)
     held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
     fits = Fits(vaf, ahead, held_vaf, held_ahead)
-    gains = None if gains is None else gains * (scale.y_size[:, None] / scale.u_size)
+    drawn = None if allowed is None else _drawn(allowed, scale, delays)
+    gains = None if drawn is None else drawn.steady_gains()[:GAIN_DRAWS]
     noise = found.noise
     if noise is not None:
         with np.errstate(over="ignore"):
@@ -127,8 +129,17 @@ def result_of(
         held_out_predicted_vaf=held_ahead,
         order=choice,
         pole_draws=cloud,
+        draws=drawn,
         alternatives=evidence.validation.alternatives,
     )
+
+
+def _drawn(models: Matrices, scale: Scale, delays: tuple[int, ...]) -> Draws:
+    """The models in the trace's units, with delays."""
+    size, per = scale.y_size[:, None], scale.u_size
+    made = [chained(A, B / per, C * size, D * size / per, None, delays)[:4] for A, B, C, D in zip(*models, strict=True)]
+    A, B, C, D = (np.array(part) for part in zip(*made, strict=True))
+    return Draws(A=A, B=B, C=C, D=D)
 
 
 def _shares(left: np.ndarray | None) -> np.ndarray | None:

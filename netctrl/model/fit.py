@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.io.display import Plotted, Rows
@@ -43,6 +44,71 @@ class Alternative(NamedTuple):
     """VAF of the prediction one sample ahead [%], geometric mean of what is left over the outputs; -inf without one."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Draws:
+    """Models that a trace allows around the identified one, in the trace's units, each in coordinates of its own.
+
+    Examples
+    --------
+    A gain of 2 or 2.2 from a trace that allows poles at .5 and .55:
+
+    >>> import numpy as np
+    >>> from netctrl.model.fit import Draws
+    >>> some = Draws(A=np.array([[[0.5]], [[0.55]]]), B=np.ones((2, 1, 1)), C=np.ones((2, 1, 1)), D=np.zeros((2, 1, 1)))
+    >>> [round(float(gain), 2) for gain in some.steady_gains().ravel()]
+    [2.0, 2.22]
+    >>> low, high = some.band(some.steps(10))
+    >>> low.shape
+    (10, 1, 1)
+    """
+
+    A: np.ndarray
+    """(k, n, n)."""
+    B: np.ndarray
+    """(k, n, m)."""
+    C: np.ndarray
+    """(k, p, n)."""
+    D: np.ndarray
+    """(k, p, m)."""
+
+    def __post_init__(self) -> None:
+        for array in (self.A, self.B, self.C, self.D):
+            array.setflags(write=False)
+
+    def poles(self, near: np.ndarray) -> np.ndarray:
+        """(k, n) poles, each column those nearest to one of n given poles, by the least sum of squared distances."""
+        found = np.linalg.eigvals(self.A).astype(complex)
+        cost = np.abs(near[:, None] - found[:, None, :]) ** 2
+        return np.array([each[linear_sum_assignment(far)[1]] for each, far in zip(found, cost, strict=True)])
+
+    def steady_gains(self) -> np.ndarray:
+        """(k, p, m) [output units per input unit]."""
+        return self.responses(np.zeros(1))[:, 0].real
+
+    def responses(self, frequencies: np.ndarray) -> np.ndarray:
+        """(k, f, p, m) G at frequencies (f,) [radians per sample], complex [output units per input unit]."""
+        z = np.exp(1j * np.asarray(frequencies, float))[:, None, None] * np.eye(self.A.shape[1])
+        return self.C[:, None] @ np.linalg.solve(z - self.A[:, None], self.B[:, None].astype(complex)) + self.D[:, None]
+
+    def steps(self, samples: int) -> np.ndarray:
+        """(k, samples, p, m) responses to a unit step of each input at sample 0 [output units per input unit]."""
+        x, found = np.zeros_like(self.B), []
+        for _ in range(samples):
+            found.append(self.C @ x + self.D)
+            x = self.A @ x + self.B
+        return np.stack(found, axis=1)
+
+    @staticmethod
+    def band(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high of real values (k, ...) or of complex ones' parts, which a share `level` of draws is between."""
+        ends = (0.5 - level / 2.0, 0.5 + level / 2.0)
+        low, high = np.quantile(values.real, ends, axis=0, method="weibull")
+        if np.iscomplexobj(values):
+            parts = np.quantile(values.imag, ends, axis=0, method="weibull")
+            low, high = low + 1j * parts[0], high + 1j * parts[1]
+        return low, high
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class IdentificationResult(Plotted):
     """An identified model, the data that it was identified from, and its fit."""
@@ -66,6 +132,8 @@ class IdentificationResult(Plotted):
     """How the order was chosen; None where it was given."""
     pole_draws: np.ndarray | None
     """(draws, n) poles of block-bootstrap draws; None if none were requested."""
+    draws: Draws | None = None
+    """200 models that the trace allows; None where it is too short for the number of parameters."""
     alternatives: tuple[Alternative, ...] = ()
     """Ways that were compared, the best prediction first; empty where the trace is too short to leave stretches out."""
 
