@@ -12,12 +12,11 @@ from netctrl.cli.options import PLOT_SUFFIXES, TIME, Kind, given, kind, option, 
 from netctrl.core.errors import checked_word
 from netctrl.core.names import Focus, IdentMethod
 
-DRAWS = 100
 METHODS = "auto, n4sid, moesp, cva, pbsid, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
 _WHOLE = whole("N", "a number of states, or auto", least=1)
 _ORDER = Kind("N", lambda text: text if text == "auto" else _WHOLE.read(text))
 _HORIZON = whole("N", "a number of samples", least=1)
-_DRAWS, _SEED = whole("N", "a number of draws"), whole("N", "a whole number of at least 0")
+_SEED = whole("N", "a whole number of at least 0")
 
 
 def _share(text: str) -> float:
@@ -66,10 +65,7 @@ def identify(
         str, option("WHEN", "minimise a named method's error too: yes, no, auto (if that helps on parts left out)")
     ] = "auto",
     no_feedthrough: Annotated[bool, option("", "D = 0", "--no-feedthrough")] = False,
-    bootstrap: Annotated[
-        int | None, _DRAWS(f"bootstrap draws for the uncertainty of the poles ({DRAWS} with --plot, else 0)")
-    ] = None,
-    seed: Annotated[int | None, _SEED("seed of these draws", default="0")] = None,
+    seed: Annotated[int | None, _SEED("seed of the draws of models that the trace allows", default="0")] = None,
     json: Annotated[bool, option("", "print the model as one JSON object and nothing else")] = False,
     output: Annotated[str | None, option("FILE", "save the model as JSON", "-o", "--output")] = None,
     plot: Annotated[
@@ -105,7 +101,6 @@ def identify(
         **asked,
         feedthrough=False if no_feedthrough else "auto",
         refine="auto" if refine == "auto" else refine == "yes",
-        bootstrap=bootstrap if bootstrap is not None else 0 if plot is None else DRAWS,
         argv=invocation(),
         files=paths,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.choice import FOCUSES, Validation, by_information, choose
 from netctrl.ident.delays import delays_of, shifted
-from netctrl.ident.found import candidate_of, found_by, of_sippy, own_method
+from netctrl.ident.found import candidate_of, found_by, of_sippy
 from netctrl.ident.learner import Learner
 from netctrl.ident.missing import completed, without_faults
 from netctrl.ident.result import Evidence, result_of
@@ -21,7 +21,7 @@ from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.subspace.methods import METHODS, choose_order
 from netctrl.ident.subspace.sippy_ import SIPPY_METHODS
-from netctrl.ident.uncertainty import bootstrap_poles, draws_of
+from netctrl.ident.uncertainty import draws_of
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.signals import SignalTrace
 
@@ -73,7 +73,6 @@ def identify(
     stable: bool | Literal["auto"] = "auto",
     held_out: float | SignalTrace | None = None,
     refine: bool | Literal["auto"] = "auto",
-    bootstrap: int = 0,
     seed: int = 0,
     argv: Iterable[str] = (),
     files: Iterable[Path] = (),
@@ -125,10 +124,8 @@ def identify(
     refine : bool or "auto"
         Whether all parameters of a method other than "auto" are refined: for the least simulation error, or for
         "pbsid" to the greatest likelihood. "auto": if that improves the fit on stretches left out.
-    bootstrap : int
-        Number of draws for the uncertainty of the poles.
     seed : int
-        Seed of these draws.
+        Seed of the draws of models that the trace allows.
     argv, files : iterable of str and of Path
         Command line and files, for the provenance.
 
@@ -163,7 +160,6 @@ def identify(
     """
     trace = signals_of(trace, y, interval_s, inputs=inputs, outputs=outputs, segments=segments, time=time, bin_s=bin_s)
     _check_options(order, method, focus, feedthrough, stable, refine)
-    draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = parted(trace, held_out)
     Scale.of(learned)  # refuses signals that don't vary, before tests of their flaws
@@ -182,35 +178,27 @@ def identify(
     filled = completed(parts, i) if np.isnan(learned.output_values).any() else None
     data = lq_reduce(filled or parts, i)
     most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
-    choice = None if desired is not None else choose_order(data, random, most=most)
     answers = feedback(data, learned.input_values)
     direct, held = (not answers.found if each == "auto" else bool(each) for each in (feedthrough, stable))
     learner = Learner(parts, i, direct, held, data_=data, filled=filled)
     validation = Validation.of(parts, i, direct, held, filled)
-    candidate, score, n = None, None, cast(int, desired) if choice is None else choice.order
+    candidate, choice = None, None
     if method == "auto" and (answers.found or not validation.possible):
         candidate = by_information(learner, most, desired)
-        n = n if candidate is None else candidate.order
     elif method == "auto":
-        score = choose(validation, most, focus, desired)
-        candidate, n = score.candidate, score.candidate.order
+        candidate = choose(validation, most, focus, desired).candidate
+    if candidate is None and desired is None:
+        choice = choose_order(data, random, most=most)
+    n = candidate.order if candidate else cast(int, choice.order if choice else desired)
     if candidate is None and method not in SIPPY_METHODS:
         candidate = candidate_of(method, n, refine, validation, len(learned))
-    if candidate is not None and validation.possible:
-        score = validation.score(candidate)
+    score = validation.score(candidate) if candidate and validation.possible else None
     warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
     made = of_sippy(filled or parts, data, method, n, direct) if candidate is None else found_by(learner, candidate)
-    around = np.linalg.eigvals(made.matrices[0])
-    around = around[np.lexsort((-around.imag, -np.abs(around)))]
-    cloud = bootstrap_poles(data, own_method(method), len(around), draws, random, around) if draws else None
-    if draws and cloud is None:
-        warnings.append(
-            "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
-        )
     likely = candidate is not None and (candidate.refinement == "likelihood" or isinstance(candidate.noise, int))
     allowed = draws_of(made.matrices, made.noise if likely else None, parts, learner.direct, random, filled)
     evidence = Evidence(given, tried, delays, scale, parts, data, answers, choice, validation, score)
-    return result_of(made, evidence, cloud, allowed, warnings, argv, files)
+    return result_of(made, evidence, allowed, warnings, argv, files)
 
 
 def _check_options(

@@ -49,7 +49,6 @@ class Evidence:
 def result_of(
     found: Found,
     evidence: Evidence,
-    cloud: np.ndarray | None,
     allowed: Matrices | None,
     warnings: list[str],
     argv: Iterable[str],
@@ -128,7 +127,6 @@ def result_of(
         held_out_simulated=held,
         held_out_predicted_vaf=held_ahead,
         order=choice,
-        pole_draws=cloud,
         draws=drawn,
         alternatives=evidence.validation.alternatives,
     )

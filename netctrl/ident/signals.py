@@ -42,7 +42,6 @@ if TYPE_CHECKING:
         stable: bool | Literal["auto"]
         held_out: float | SignalTrace | None
         refine: bool | Literal["auto"]
-        bootstrap: int
         seed: int
         argv: Iterable[str]
         files: Iterable[Path]

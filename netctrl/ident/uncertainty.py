@@ -18,14 +18,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, cast
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.signal import lfilter
 
 from netctrl.ident.descent.innovations import Noise
-from netctrl.ident.descent.kernels import free_response, regressors
+from netctrl.ident.descent.kernels import free_response, regressors, simulate
 from netctrl.ident.descent.output_error import Fitted, compressed, directions, fit, output_normal, refine
-from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples, triangular
-from netctrl.ident.subspace.methods import shift, subspace
+from netctrl.ident.subspace.lq_reduction import Segment, first_samples, triangular
 from netctrl.ident.validate import Matrices
 
 DRAWS, GAIN_DRAWS = 200, 40
@@ -38,7 +35,6 @@ _ROUNDS, _GOOD, _USABLE = 4, 0.6, 0.25  # effective share of the proposals that 
 _STEPS = 10
 _TRIES = 20  # proposals for one stable draw
 _SLOW, _CALMER = 0.95, 0.9  # a predictor's poles beyond the first may stand for noise without a slow part
-_MIN_PIECES = 8
 
 
 class _Linear(NamedTuple):
@@ -279,9 +275,20 @@ def _stretch(task: _Task, around: _Around, root: np.ndarray) -> np.ndarray:
 
 def _filtered(filters: list[np.ndarray], rows: np.ndarray, *, inverse: bool = False) -> np.ndarray:
     """Rows (T p, ...), each output's by its autoregression, or by the inverse of it."""
-    found = np.empty_like(rows)
+    found, p = rows.copy(), len(filters)
     for i, a in enumerate(filters):
-        found[i :: len(filters)] = lfilter(*((1.0, a) if inverse else (a, 1.0)), rows[i :: len(filters)], axis=0)
+        own = np.ascontiguousarray(rows[i::p]).reshape(len(rows) // p, -1)
+        if inverse:
+            k = len(a) - 1
+            A = np.vstack([-a[None, 1:], np.eye(k)[:-1]]) if k else np.zeros((0, 0))
+            B, C = np.eye(k, 1), -a[None, 1:]
+            columns = [simulate(A, B, C, np.eye(1), np.zeros(k), each[:, None]) for each in own.T.copy()]
+            found[i::p] = np.hstack(columns).reshape(found[i::p].shape)
+        else:
+            each = np.zeros_like(own)
+            for j, c in enumerate(a):
+                each[j:] += c * own[: len(own) - j]
+            found[i::p] = each.reshape(found[i::p].shape)
     return found
 
 
@@ -310,35 +317,3 @@ def _root(R: np.ndarray) -> np.ndarray:
 def _log(R: np.ndarray) -> float:
     """log |det R| of a triangular R."""
     return float(np.log(np.abs(np.diag(R)) + 1e-300).sum())
-
-
-def bootstrap_poles(
-    data: LqReduction, method: str, order: int, draws: int, random: np.random.Generator, around: np.ndarray
-) -> np.ndarray | None:
-    """Poles (draws, order) of the subspace step on pieces drawn with replacement, each column near one of `around`.
-
-    None where a trace has fewer than 8 pieces of 4 horizon (m + p) samples. The pieces are long compared with the
-    plant's memory, so dependence between them matters little. Refinement and guard aren't repeated on the draws: the
-    cloud is that of the subspace's poles, shifted so that its centre is `around`.
-
-    Source: Künsch 1989 (block bootstrap); Bittanti and Lovera 2000 (of subspace models).
-    """
-    F = len(data.columns)
-    if F < _MIN_PIECES:
-        return None
-    own = _matched(_poles(data, method, order, None), around)
-    found = np.empty((draws, order), dtype=complex)
-    for k, weights in enumerate(random.multinomial(F, np.full(F, 1.0 / F), size=draws)):
-        found[k] = _matched(_poles(data, method, order, weights), own)
-    return found - own + around
-
-
-def _poles(data: LqReduction, method: str, order: int, weights: np.ndarray | None) -> np.ndarray:
-    found = subspace(data, method, None if weights is None else data.drawn(weights))
-    return np.linalg.eigvals(shift(found.gamma(order), data.n_outputs))
-
-
-def _matched(poles: np.ndarray, around: np.ndarray) -> np.ndarray:
-    """Poles in the order of `around`, by the least sum of squared distances."""
-    _, order = linear_sum_assignment(np.abs(around[:, None] - poles[None, :]) ** 2)
-    return poles[order]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.io.display import Plotted, Rows
@@ -77,6 +76,8 @@ class Draws:
 
     def poles(self, near: np.ndarray) -> np.ndarray:
         """(k, n) poles, each column those nearest to one of n given poles, by the least sum of squared distances."""
+        from scipy.optimize import linear_sum_assignment
+
         found = np.linalg.eigvals(self.A).astype(complex)
         cost = np.abs(near[:, None] - found[:, None, :]) ** 2
         return np.array([each[linear_sum_assignment(far)[1]] for each, far in zip(found, cost, strict=True)])
@@ -130,15 +131,13 @@ class IdentificationResult(Plotted):
     """(p,) VAF of the prediction one sample ahead on the held-out data [%]."""
     order: OrderChoice | None
     """How the order was chosen; None where it was given."""
-    pole_draws: np.ndarray | None
-    """(draws, n) poles of block-bootstrap draws; None if none were requested."""
     draws: Draws | None = None
     """200 models that the trace allows; None where it is too short for the number of parameters."""
     alternatives: tuple[Alternative, ...] = ()
     """Ways that were compared, the best prediction first; empty where the trace is too short to leave stretches out."""
 
     def __post_init__(self) -> None:
-        for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf", "pole_draws"):
+        for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf"):
             array = getattr(self, name)
             if array is not None:
                 array.setflags(write=False)
@@ -192,9 +191,9 @@ class IdentificationResult(Plotted):
         rows += [(name, _by_name(model.outputs, vaf)) for name, vaf in shares if vaf is not None]
         if len(self.alternatives) > 1:
             rows.append(("compared", f"{len(self.alternatives)} ways to a model, on stretches left out"))
-        if self.pole_draws is not None:
-            spread = ", ".join(f"{value:.2g}" for value in self.pole_spread())
-            rows.append(("poles' std (bootstrap)", spread))
+        if self.draws is not None:
+            spread = self.pole_spread()[: how.order - sum(how.delays)]
+            rows.append(("poles' deviation", ", ".join(f"{value:.2g}" for value in spread)))
         if (choice := self.order) is not None:
             sure = "" if choice.confidence is None else f", in {choice.confidence:.0%} of the trace's halves"
             rows.append(("order", f"{choice.order} by noise{sure}; {choice.by_gap} by gap, {choice.by_svc} by SVC"))
@@ -202,9 +201,10 @@ class IdentificationResult(Plotted):
 
     def pole_spread(self) -> np.ndarray:
         """Root mean square distance of the drawn poles from their mean, slowest first, (n,); NaN without draws."""
-        if self.pole_draws is None:
+        if self.draws is None:
             return np.full(len(self.model.A), np.nan)
-        return np.sqrt(np.mean(np.abs(self.pole_draws - self.pole_draws.mean(axis=0)) ** 2, axis=0))
+        found = self.draws.poles(self.poles)
+        return np.sqrt(np.mean(np.abs(found - found.mean(axis=0)) ** 2, axis=0))
 
     def _shown(self) -> Rows:
         title, rows, notes = self.table()
