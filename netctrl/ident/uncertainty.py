@@ -26,7 +26,7 @@ from netctrl.ident.subspace.lq_reduction import Segment, first_samples, triangul
 from netctrl.ident.validate import Matrices
 
 DRAWS, GAIN_DRAWS = 200, 40
-_SMALL = 100_000  # numbers in a regression; above, draws are normal, by the likelihood's curvature
+_SMALL, _FEW = 100_000, 60  # numbers in a regression, samples a parameter: above, draws are normal, by the curvature
 _ENTRIES = 1_000_000  # most numbers in the regression of a long trace
 _TINY = 1e-12
 _RANK = 1e-9  # relative singular value below which the data say nothing of a direction
@@ -147,7 +147,8 @@ def draws_of(
     (n, m), p = B.shape, len(C)
     samples, stable = sum(len(u) for u, _ in segments), bool(np.abs(np.linalg.eigvals(A)).max() < 1.0)
     width = n * (n + 2 * p + 2 * m) + p * (m + 2)
-    short = samples * p * (n * (m + p) + m + p) <= _SMALL
+    size = n * (m + 2 * p) + p * (direct + 1)
+    short = samples * p * (n * (m + p) + m + p) <= _SMALL and samples * p <= _FEW * size
     some = first_samples(segments, samples if short else max(_ENTRIES // (width * p), 2 * width))
     if noise is None:
         task, forgets = _Task(some, direct, m, np.eye(p), white=False, stable=stable), A
