@@ -136,7 +136,7 @@ def doubts(
             )
             named = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.reference, strict=True))
             reach = "; ".join(f"{a:.4g} to {b:.4g}" for a, b in _attainable(model, made, W @ steady(model.state_space)))
-            yield f"reference {named} is outside {reach}, what the model was seen at ({where}): {_TRACE}"
+            yield f"reference {named} is outside what the model was seen at ({where}), which gives {reach}: {_TRACE}"
 
 
 def _visited(model: IdentifiedModel, law: TrackingLaw) -> np.ndarray:
