@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from netctrl.cli.app import check_files, invocation, new_app, picture, report, run, say, waiting, write_all
 from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, TIME, Kind, given, kind, option, positional, whole
-from netctrl.core.errors import checked_word
+from netctrl.core.errors import InvalidValue, checked_word
 from netctrl.core.names import Focus, IdentMethod
 
 METHODS = "auto, n4sid, moesp, cva, pbsid, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
@@ -64,6 +64,10 @@ def identify(
     refine: Annotated[
         str, option("WHEN", "minimise a named method's error too: yes, no, auto (if that helps on parts left out)")
     ] = "auto",
+    curve: Annotated[
+        bool,
+        option("", "the curve of the one input too, which is to take 8 levels or more (netctrl excite makes them)"),
+    ] = False,
     no_feedthrough: Annotated[bool, option("", "D = 0", "--no-feedthrough")] = False,
     seed: Annotated[int | None, _SEED("seed of the draws of models that the trace allows", default="0")] = None,
     json: Annotated[bool, option("", "print the model as one JSON object and nothing else")] = False,
@@ -78,6 +82,7 @@ def identify(
     --------
     netctrl identify connet-link --inputs R --outputs delay,jitter
     netctrl identify connet-link --inputs R --outputs delay --held-out 0.3 -o model.json --plot fit.png
+    netctrl identify levels.csv --inputs R --outputs delay --curve -o model.json
     """
     asked = given(
         {"order": order, "method": method, "focus": focus, "horizon": horizon, "held_out": held_out, "seed": seed}
@@ -90,14 +95,21 @@ def identify(
 
     from netctrl.ident.identify import identify as from_signals
 
+    reading: dict[str, Any] = {"segments": segments, "time": time, "interval_s": interval_s, "bin_s": bin_s}
+    if curve:
+        from netctrl.ident.curve import identify_curve
+        from netctrl.ident.data.signals import signals_of
+
+        if unused := {"focus", "held_out", "seed"} & set(asked):
+            raise InvalidValue(min(unused), asked[min(unused)], "not given beside --curve")
+        model = identify_curve(signals_of(paths, inputs=inputs, outputs=outputs, **reading), **asked)
+        write_all({"plot": picture(model.plot, plot), "output": (output, lambda: model.to_json().encode())})
+        return say(model.to_json() if json else f"{model}\n")
     result = from_signals(
         paths,
         inputs=inputs,
         outputs=outputs,
-        segments=segments,
-        time=time,
-        interval_s=interval_s,
-        bin_s=bin_s,
+        **reading,
         **asked,
         feedthrough=False if no_feedthrough else "auto",
         refine="auto" if refine == "auto" else refine == "yes",

@@ -10,12 +10,12 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
 from netctrl.ident.choice import FOCUSES, Validation, by_information, choose
-from netctrl.ident.delays import delays_of, shifted
+from netctrl.ident.data.delays import delays_of, shifted
+from netctrl.ident.data.missing import completed, without_faults
+from netctrl.ident.data.signals import Samples, Scale, Signals, check_excitation, excitation, parted, signals_of
 from netctrl.ident.found import candidate_of, found_by, of_sippy
 from netctrl.ident.learner import Learner
-from netctrl.ident.missing import completed, without_faults
 from netctrl.ident.result import Evidence, result_of
-from netctrl.ident.signals import Samples, Scale, Signals, check_excitation, excitation, parted, signals_of
 from netctrl.ident.subspace.dependence import feedback
 from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import lq_reduce
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from netctrl.core.names import Focus, IdentMethod
-    from netctrl.ident.signals import Columns, Experiments, Options, Reading, Table
+    from netctrl.ident.data.signals import Columns, Experiments, Options, Reading, Table
 
 ALL_METHODS = ("auto", *METHODS, "pbsid", *SIPPY_METHODS)
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from netctrl.ident.bend import line_slopes
 from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.choice import Score, Validation
-from netctrl.ident.delays import chained
+from netctrl.ident.data.delays import chained
+from netctrl.ident.data.signals import Scale
 from netctrl.ident.found import Found, about
-from netctrl.ident.signals import Scale
 from netctrl.ident.subspace.dependence import Feedback
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
 from netctrl.ident.uncertainty import GAIN_DRAWS
@@ -98,6 +99,7 @@ def result_of(
         refined=found.refined,
         feedback=answers.found,
         biased=biased,
+        line_slopes=line_slopes(learned.input_values, learned.output_values, fit),
         steady_gain_draws=gains,
         warnings=tuple(warnings),
     )

@@ -19,8 +19,8 @@ import netctrl.__main__
 from netctrl import InvalidValue, NetctrlError, SignalTrace, gbn, identify, multisine
 from netctrl.cli.identify import main
 from netctrl.core.errors import MissingLibrary
+from netctrl.ident.data.signals import excitation
 from netctrl.ident.descent.kernels import simulate
-from netctrl.ident.signals import excitation
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.subspace.methods import METHODS, noise_edge, shift, subspace
 from netctrl.ident.validate import variance_accounted_for

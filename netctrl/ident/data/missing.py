@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from netctrl.ident.flaws import Flaw, flaws
+from netctrl.ident.data.flaws import Flaw, flaws
 from netctrl.ident.learner import Candidate, Learner
 from netctrl.ident.subspace.lq_reduction import Segment
 from netctrl.ident.validate import predicted

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole
-from netctrl.ident.flaws import Flaw
+from netctrl.ident.data.flaws import Flaw
 from netctrl.model.signals import SignalTrace
 
 _MOST = 1000

@@ -68,7 +68,7 @@ def flaws(trace: SignalTrace) -> list[Flaw]:
     Examples
     --------
     >>> import netctrl, numpy as np
-    >>> from netctrl.ident.flaws import flaws
+    >>> from netctrl.ident.data.flaws import flaws
     >>> u = netctrl.gbn(500, (0.0, 1.0), np.random.default_rng(1))[:, 0]
     >>> y = np.convolve(u, [0.0, 1.0, 0.5])[:500] + 0.01 * np.random.default_rng(2).normal(size=500)
     >>> y[100] = 7.0
