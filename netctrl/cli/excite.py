@@ -34,6 +34,7 @@ def excite(
     Examples
     --------
     netctrl excite --range 5Mbit:90Mbit -o levels.csv
+    netctrl excite --range 5Mbit:90Mbit --levels two --hold 5 --samples 1000
     """
     checked_word("levels", levels, ("many", "two"))
     check_files({"output": output})

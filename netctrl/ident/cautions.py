@@ -80,13 +80,13 @@ def _feedback(answers: Feedback, biased: bool, trace: SignalTrace) -> Iterator[s
         )
     if answers.determined:
         return
-    remedy = "which doesn't bias a model by maximum likelihood"
+    remedy = "which doesn't bias this model, by maximum likelihood and with D = 0"
     if biased:
         remedy = "and biases this method, even in sign where noise dominates: take method auto, or record in open loop"
     for j in answers.laws:
         yield (
-            f"feedback: {trace.inputs[j]} follows the present output's noise as under a law, {remedy}. D is 0: the data"
-            " can't tell a response within the sample from the law's"
+            f"feedback: {trace.inputs[j]} follows the present output's noise as under a law, {remedy}: the data can't"
+            " tell a response within the sample from the law's"
         )
     if answers.chance < FEEDBACK_LEVEL and not answers.laws:
         yield (

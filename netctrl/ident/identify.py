@@ -118,7 +118,8 @@ def identify(
     feedthrough : bool or "auto"
         Whether D is estimated; 0 otherwise. "auto": unless the trace shows feedback, which D would stand for.
     stable : bool or "auto"
-        Whether only stable models are taken. "auto": unless the trace shows feedback, which may hold the plant.
+        Whether only stable models are taken. "auto": unless the trace surely shows feedback (at .1 %), which may hold
+        the plant.
     held_out : float or SignalTrace, optional
         Share of the trace, at its end, that is kept for validation; or another trace for validation.
     refine : bool or "auto"
@@ -179,7 +180,8 @@ def identify(
     data = lq_reduce(filled or parts, i)
     most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
     answers = feedback(data, learned.input_values)
-    direct, held = (not answers.found if each == "auto" else bool(each) for each in (feedthrough, stable))
+    direct = not answers.found if feedthrough == "auto" else bool(feedthrough)
+    held = not answers.sure if stable == "auto" else bool(stable)
     learner = Learner(parts, i, direct, held, data_=data, filled=filled)
     validation = Validation.of(parts, i, direct, held, filled)
     candidate, choice = None, None

@@ -148,12 +148,14 @@ def draws_of(
     samples, stable = sum(len(u) for u, _ in segments), bool(np.abs(np.linalg.eigvals(A)).max() < 1.0)
     width = n * (n + 2 * p + 2 * m) + p * (m + 2)
     size = n * (m + 2 * p) + p * (direct + 1)
-    short = samples * p * (n * (m + p) + m + p) <= _SMALL and samples * p <= _FEW * size
+    forgets = A if noise is None else A - noise.K @ C
+    slow = np.abs(np.linalg.eigvals(forgets)).max() > _SLOW  # curvature says little near a pole at 1
+    short = samples * p * (n * (m + p) + m + p) <= _SMALL and bool(slow or samples * p <= _FEW * size)
     some = first_samples(segments, samples if short else max(_ENTRIES // (width * p), 2 * width))
     if noise is None:
-        task, forgets = _Task(some, direct, m, np.eye(p), white=False, stable=stable), A
+        task = _Task(some, direct, m, np.eye(p), white=False, stable=stable)
     else:
-        weight, forgets = np.linalg.cholesky(noise.V + _TINY * np.trace(noise.V) * np.eye(p)), A - noise.K @ C
+        weight = np.linalg.cholesky(noise.V + _TINY * np.trace(noise.V) * np.eye(p))
         inverse = np.linalg.inv(weight)
         weighted = [
             (np.hstack([u, past[: len(u)]]), np.ascontiguousarray(y @ inverse.T))

@@ -12,6 +12,7 @@ from netctrl.ident.descent.output_error import CALM
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 _ENOUGH = 20_000  # samples used for an initial state
+_SMALLEST, _NOTHING = 1e-6, 1e-150  # of an output's error: relative to the greatest, and where there is none
 _LARGEST_GROWTH = 1e8  # largest growth of an unstable model's free response within the samples used
 
 Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -23,7 +24,8 @@ def variance_accounted_for(measured: np.ndarray, modelled: np.ndarray) -> np.nda
     It is at most 100, below 0 where ŷ is worse than the mean, and NaN for a constant column. Missing samples are left
     out.
     """
-    spread, left = np.nanvar(measured, axis=0), np.nanvar(measured - modelled, axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # an unstable model's outputs
+        spread, left = np.nanvar(measured, axis=0), np.nanvar(measured - modelled, axis=0)
     return np.array([100.0 * (1.0 - b / a) if a > 0.0 else np.nan for a, b in zip(spread, left, strict=True)])
 
 
@@ -31,7 +33,8 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
     """Initial state x_0 of least squared errors of the predictor with gain K, or of the simulation (None, or K = 0).
 
     The errors y − ŷ are linear in x_0. In a simulation a constant is fitted together with x_0 and dropped, since the
-    variance accounted for is about the mean. A predictor follows a constant by itself.
+    variance accounted for is about the mean. A predictor follows a constant by itself. Outputs weigh by what a first
+    solution leaves of them, so that a noisy one doesn't spoil the start of a clean one.
     """
     A, _, C, _ = model
     alone = K is None or not K.any()
@@ -47,10 +50,19 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
         rows[-p:, n:-1] = np.sqrt(CALM * count) * np.eye(p)
     rows[:-p, -1] = (y - _run(model, K, np.zeros(n), u, y)).reshape(-1)
     rows[np.isnan(rows[:, -1])] = 0.0
+    found = _least_squares(rows)
+    if p > 1:
+        left = np.linalg.norm((rows[:, -1] - rows[:, :-1] @ found).reshape(-1, p), axis=0)
+        found = _least_squares(rows / np.tile(np.maximum(left, _SMALLEST * left.max() + _NOTHING), count + 1)[:, None])
+    return found[:n]
+
+
+def _least_squares(rows: np.ndarray) -> np.ndarray:
+    """Solution for a last column by the others, which have no common scale."""
     triangle = triangular(rows)
     size = np.linalg.norm(triangle[:, :-1], axis=0)
     size[size == 0.0] = 1.0
-    return (np.linalg.lstsq(triangle[:, :-1] / size, triangle[:, -1], rcond=1e-12)[0] / size)[:n]
+    return np.linalg.lstsq(triangle[:, :-1] / size, triangle[:, -1], rcond=1e-12)[0] / size
 
 
 def _finite(A: np.ndarray) -> int:

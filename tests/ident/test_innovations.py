@@ -45,7 +45,7 @@ def integrator(seed: int, samples: int = 800) -> SignalTrace:
 def innovations(found: IdentificationResult, trace: SignalTrace) -> np.ndarray:
     """Errors of the predictor that stands in the model file, run step by step from its best initial state."""
     model = found.model
-    assert model.K is not None
+    assert model.K is not None and model.innovation_covariance is not None
     u, y = trace.input_values - model.input_offset, trace.output_values - model.output_offset
     x, T = np.zeros(len(model.A)), np.eye(len(model.A))
     errors, responses = [], []
@@ -54,7 +54,7 @@ def innovations(found: IdentificationResult, trace: SignalTrace) -> np.ndarray:
         responses.append(model.C @ T)
         x = model.A @ x + model.B @ now + model.K @ errors[-1]
         T = (model.A - model.K @ model.C) @ T
-    size = trace.output_values.std(axis=0)
+    size = np.sqrt(np.diag(model.innovation_covariance))
     rows, right = np.array(responses) / size[:, None], np.array(errors) / size
     start = np.linalg.lstsq(rows.reshape(-1, len(T)), right.reshape(-1), rcond=1e-12)[0]
     return np.array(errors) - np.array(responses) @ start

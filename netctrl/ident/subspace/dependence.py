@@ -35,6 +35,11 @@ class Feedback(NamedTuple):
         """Whether the trace shows feedback, at a level of 5 % for the test."""
         return bool(self.determined or self.laws) or self.chance < FEEDBACK_LEVEL
 
+    @property
+    def sure(self) -> bool:
+        """Whether it does so at a level of .1 %, so that an unstable plant is believed."""
+        return bool(self.determined or self.laws) or self.chance < SURE
+
 
 def dependence(data: LqReduction) -> np.ndarray:
     """p-values (p,): probability that inputs without influence would explain as much of each output as these do.
