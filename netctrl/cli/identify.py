@@ -80,7 +80,6 @@ def identify(
 
     Examples
     --------
-    netctrl identify connet-link --inputs R --outputs delay,jitter
     netctrl identify connet-link --inputs R --outputs delay --held-out 0.3 -o model.json --plot fit.png
     netctrl identify levels.csv --inputs R --outputs delay --curve -o model.json
     """

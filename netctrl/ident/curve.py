@@ -21,13 +21,17 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind
 from netctrl.ident.data.flaws import flaws
+from netctrl.ident.data.signals import Scale
 from netctrl.ident.identify import identify
+from netctrl.ident.subspace.dependence import dependence
+from netctrl.ident.subspace.horizon import horizon_of
+from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.validate import variance_accounted_for
 from netctrl.model.identified import IdentifiedModel, InputCurve
 from netctrl.model.signals import SignalTrace
 from netctrl.model.statespace import StateSpace
 
-_LEVELS = 8
+_LEVELS, _LEVEL = 8, 0.001  # least number of input levels; level of the test of dependence on the input
 _BEYOND = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Poles' distances from the ends, over the range of inputs."""
 _DRAWS, _KNOTS, _ROUNDS = 80, 12, 2
@@ -104,6 +108,8 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
     if levels < _LEVELS:
         takes = f"{_LEVELS} or more: {levels} can't show a curve; record 600 samples at levels of `netctrl excite`"
         raise InvalidValue("trace", f"an input of {levels} levels", takes)
+    if _chance(u, y, trace) > _LEVEL:  # a curve that is to rise, or fall, has its sign from noise as well
+        raise InvalidValue("trace", "outputs whose noise hides the input", "a trace whose output follows its input")
     sign = 1.0 if np.corrcoef(u, y)[0, 1] >= 0.0 else -1.0
     place, plant = trace.outputs.index(name), None
     found = None
@@ -132,6 +138,13 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
     return _scaled(
         found, place, curve, sign * np.array([least, most]), draws @ np.ptp(table[[0, -1]], axis=0) / (most - least)
     )
+
+
+def _chance(u: np.ndarray, y: np.ndarray, trace: SignalTrace) -> float:
+    """p-value: probability that an input without influence would explain as much of the output."""
+    one = SignalTrace(interval_s=trace.interval_s, input_values=u, output_values=y, starts=trace.starts)
+    parts = Scale.of(one).scaled(one)
+    return float(dependence(lq_reduce(parts, horizon_of(parts, None, None)))[0])
 
 
 def _ends(fit: _Fit, u: np.ndarray) -> tuple[float, float]:
