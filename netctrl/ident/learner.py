@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -73,6 +73,7 @@ class Learner:
     _spaces: dict[Start, Subspace | Predictor] = field(default_factory=dict)
     _fitted: dict[Candidate, tuple[str, Fitted] | None] = field(default_factory=dict)
     _made: dict[Candidate, Innovations | None] = field(default_factory=dict)
+    _inner: dict[Candidate, Learner] = field(default_factory=dict)
 
     @property
     def direct(self) -> int:
@@ -149,14 +150,23 @@ class Learner:
                 K, V = noise.K, noise.V
         if not isinstance(wanted.noise, int):
             return Innovations(A, B, C, D, K, V, offset)
-        alone = [simulated((A, B, C, D), [(u, y)]) for u, y in about]
-        errors = [(u[:, :0], y - each) for (u, y), each in zip(about, alone, strict=True)]
-        filled = self.filled and [
-            (u[:, :0], y - offset - each) for (u, y), each in zip(self.filled, alone, strict=True)
-        ]
-        inner = Learner(errors, self.horizon, False, enough=self.enough, filled=filled)
-        noise = inner.model(Candidate("pbsid", wanted.noise, "likelihood", rough=wanted.rough))
+        noise = self._errors(wanted).model(Candidate("pbsid", wanted.noise, "likelihood", rough=wanted.rough))
         return None if noise is None else joined((A, B, C, D), offset, noise)
+
+    def _errors(self, wanted: Candidate) -> Learner:
+        """Learner of what the simulation of a candidate leaves."""
+        alone = Candidate(wanted.start, wanted.order, wanted.refinement)
+        if alone not in self._inner:
+            found = cast(tuple[str, Fitted], self.fitted(alone))[1]
+            model = found.A, found.B, found.C, found.D
+            told = [found.offset + simulated(model, [(u, y - found.offset)]) for u, y in self.segments]
+
+            def left(given: Sequence[Segment]) -> list[Segment]:
+                return [(u[:, :0], y - each) for (u, y), each in zip(given, told, strict=True)]
+
+            filled = None if self.filled is None else left(self.filled)
+            self._inner[alone] = Learner(left(self.segments), self.horizon, False, enough=self.enough, filled=filled)
+        return self._inner[alone]
 
     def _likelihood(self, wanted: Candidate) -> Innovations | None:
         if wanted.start == "arx":
