@@ -15,6 +15,7 @@ import pandas as pd
 import netctrl
 from netctrl.core.errors import NetctrlError, NoAdmissibleDesign
 from netctrl.ident.curve import identify_curve
+from netctrl.ident.excite import random_levels
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
@@ -33,7 +34,7 @@ def link(random: np.random.Generator) -> tuple[Scenario, np.ndarray]:
     interval = float(np.clip(100.0 / capacity, 0.1, 10.0).round(1))
     hops, seed = int(random.integers(1, 6)), int(random.integers(2**31))
     shape = {"hops": hops, "capacity": capacity * MBIT, "seed": seed, "interval": interval, "control": Track()}
-    levels = np.repeat(random.uniform(0.1, 0.9, SAMPLES // HOLD), HOLD) * capacity
+    levels = random_levels(SAMPLES, (0.1 * capacity, 0.9 * capacity), random, hold=HOLD)[:, 0]
     return access_link(duration=SAMPLES * interval, **shape), levels
 
 

@@ -29,6 +29,7 @@ DesignedName = Literal["pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "co
 IdentMethod = Literal[
     "auto", "n4sid", "moesp", "cva", "pbsid", "sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k"
 ]
+Focus = Literal["both", "simulation", "prediction"]
 NetworkName = Literal["abilene", "merge", "tandem", "testbed", "three-in-a-row", "wan"]
 ScenarioName = Literal[
     "arc-bottlenecks", "arc-capacity", "arc-flash-crowd", "arc-round-trip", "arc-staircase", "arc-staircase-bulk",

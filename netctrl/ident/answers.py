@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole
+from netctrl.ident.data.missing import without_faults
 from netctrl.ident.descent.kernels import predict as run_predictor
 from netctrl.ident.descent.kernels import simulate as run_model
-from netctrl.ident.signals import check_complete
 from netctrl.ident.validate import Matrices, initial_state, variance_accounted_for
-from netctrl.model.fit import Bode, Draws, FitComparison, IdentificationResult, Residuals, StepResponse
+from netctrl.model.answers import Bode, FitComparison, Residuals, StepResponse
+from netctrl.model.fit import Draws, IdentificationResult
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.signals import SignalTrace
 
@@ -69,49 +70,43 @@ def compare(result: IdentificationResult, others: Sequence[Any], horizon: float 
 
 
 def residuals(result: IdentificationResult, trace: SignalTrace | None = None) -> Residuals:
-    """Tests of the innovations for what a better model would explain."""
-    own, model = trace is None, result.model
-    trace = result.trace if trace is None else trace
+    """Tests of what the model leaves for what a better model would explain.
+
+    Whiteness is the innovations'. Past inputs are tested on these too where the model is of greatest likelihood; one of
+    least simulation error makes the error of its simulation free of inputs, whatever colour that has.
+    """
+    own, model, how = trace is None, result.model, result.how
+    trace, *_ = without_faults(result.trace if trace is None else trace)
     _check_fits(model, trace)
     K, scale = _gain(model), _size(trace)
-    errors, inputs = [], []
-    most = min(LAGS, max(1, len(trace) // 4))
+    simulates = "likelihood" not in how.method or "noise state" in how.method
+    ahead, alone, inputs = [], [], []
     for v, y in _segments(model, trace):
-        left = y - _ahead(_matrices(model), K, _start(model, K, v, y, scale), v, y, 1)
-        errors += [left, np.zeros((most, left.shape[1]))]  # zeros keep the segments apart
-        inputs += [v, np.zeros((most, v.shape[1]))]
-    mean = np.vstack(errors[::2]).mean(axis=0), np.vstack(inputs[::2]).mean(axis=0)
-    e, u = (
-        np.vstack([each - (m if k % 2 == 0 else 0.0) for k, each in enumerate(parts)])
-        for parts, m in ((errors, mean[0]), (inputs, mean[1]))
-    )
-    T = len(trace)
-    power = (e**2).sum(axis=0)
-    exact = power <= _EXACT * T * scale**2
-    e = e / np.sqrt(np.where(exact, inf, power))
-    size = np.sqrt((u**2).sum(axis=0))
-    u = u / np.where(size > 0.0, size, inf)
+        ahead.append(y - _ahead(_matrices(model), K, _start(model, K, v, y, scale), v, y, 1))
+        if simulates:
+            still = np.zeros_like(K)
+            alone.append(y - _ahead(_matrices(model), still, _start(model, still, v, y, scale), v, y, 1))
+        inputs.append(v)
+    T, most = len(trace), min(LAGS, max(1, len(trace) // 4))
+    e, u = (_normalised(each, most, T * _EXACT * size**2) for each, size in ((ahead, scale), (inputs, np.zeros(1))))
+    left = _normalised(alone, most, T * _EXACT * scale**2) if simulates else e
     lags = np.arange(most + 1)
     auto = np.array([(e[lag:] * e[: len(e) - lag]).sum(axis=0) for lag in lags])
-    cross = np.array([e[lag:].T @ u[: len(u) - lag] for lag in lags])
-    first = 1 if result.how.feedback else 0  # under feedback u_t responds to e_t
-    spent = len(model.A) if own else 0
+    cross = np.array([left[lag:].T @ u[: len(u) - lag] for lag in lags])
+    first = 1 if how.feedback else 0  # under feedback u_t responds to e_t
     from scipy.special import chdtrc
 
     # Ljung and Box 1978; the fit takes one degree of freedom for each of the n gains of K that whiten an output
     portmanteau = T * (T + 2) * (auto[1:] ** 2 / (T - lags[1:, None])).sum(axis=0)
-    white = np.where(exact, 1.0, chdtrc(max(1, most - spent), portmanteau))
+    white = np.where(e.any(axis=0), chdtrc(max(1, most - (len(model.A) if own else 0)), portmanteau), 1.0)
     p, m = cross.shape[1:]
     explained, caused = np.zeros((p, m)), np.ones((p, m))
-    for j in range(m):
-        # e white: the correlations' covariance is that of the input's lags, whatever the input's colour (Ljung 16.6)
-        rows = np.array([u[: len(u) - lag, j] @ u[lag:, j] for lag in lags[first:] - first])
-        values, vectors = np.linalg.eigh(rows[np.abs(np.subtract.outer(lags[first:], lags[first:]))])
-        kept = values > _RANK * max(float(values[-1]), _RANK)
-        if kept.any():
-            turned = (vectors[:, kept].T @ cross[first:, :, j]) ** 2
-            explained[:, j] = (turned / values[kept, None]).sum(axis=0)
-            caused[:, j] = np.where(exact, 1.0, chdtrc(int(kept.sum()), T * explained[:, j]))
+    for i, j in np.ndindex(p, m):
+        if left[:, i].any():
+            values = cross[first:, i, j]
+            explained[i, j] = _squares(_covariance(u[:, j], np.zeros(0), most - first), values)[0]
+            total, many = _squares(_covariance(u[:, j], left[:, i] if simulates else np.zeros(0), most - first), values)
+            caused[i, j] = chdtrc(many, T * total) if many else 1.0
     verdict = _verdict(trace, auto, cross, white, caused, explained, first, model.K is not None)
     return Residuals(
         outputs=trace.outputs,
@@ -123,6 +118,38 @@ def residuals(result: IdentificationResult, trace: SignalTrace | None = None) ->
         unexplained=caused,
         verdict=verdict,
     )
+
+
+def _normalised(parts: list[np.ndarray], most: int, least: np.ndarray) -> np.ndarray:
+    """Deviations from the mean, with squares that sum to 1; zeros for missing samples, between segments, and where the
+    squares are too few."""
+    whole = np.vstack(parts)
+    mean = np.nanmean(whole, axis=0)
+    apart = [np.vstack([np.nan_to_num(each - mean), np.zeros((most, whole.shape[1]))]) for each in parts]
+    power = sum((each**2).sum(axis=0) for each in apart)
+    return np.vstack(apart) / np.sqrt(np.where(power > least, power, inf))
+
+
+def _covariance(u: np.ndarray, left: np.ndarray, most: int) -> np.ndarray:
+    """(L + 1, L + 1) of T correlations at lags up to L with what is left of an output, Σ R(τ) R_u(τ + k − l).
+
+    Without `left` it is taken as white. Source: Bartlett 1946; Ljung 1999, section 16.6.
+    """
+    wide = int(len(left) ** 0.5)
+    of_u = np.array([u[: len(u) - lag] @ u[lag:] for lag in range(most + wide + 1)])
+    rows = of_u[: most + 1].copy()
+    for lag in range(1, wide + 1):
+        weight = (1.0 - lag / (wide + 1.0)) * (left[lag:] @ left[: len(left) - lag])
+        around = np.arange(most + 1)
+        rows += weight * (of_u[around + lag] + of_u[np.abs(around - lag)])
+    return rows[np.abs(np.subtract.outer(np.arange(most + 1), np.arange(most + 1)))]
+
+
+def _squares(covariance: np.ndarray, values: np.ndarray) -> tuple[float, int]:
+    """Sum of the squares of values with a covariance, made white, and their number."""
+    sizes, vectors = np.linalg.eigh(covariance)
+    kept = sizes > _RANK * max(float(sizes[-1]), _RANK)
+    return float((((vectors[:, kept].T @ values) ** 2) / sizes[kept]).sum()), int(kept.sum())
 
 
 def _verdict(
@@ -218,7 +245,7 @@ def _ahead(model: Matrices, K: np.ndarray, x: np.ndarray, u: np.ndarray, y: np.n
     if horizon >= len(u) or not K.any():
         return run_model(*model, x, u)
     found = run_predictor(*model, K, x, u, y)
-    e, gain = y - found, K
+    e, gain = np.nan_to_num(y - found), K
     for j in range(1, int(horizon)):
         found[j:] -= e[:-j] @ (model[2] @ gain).T
         gain = model[0] @ gain
@@ -251,7 +278,6 @@ def _tried_on(result: IdentificationResult) -> tuple[SignalTrace, str]:
 def _check_fits(model: IdentifiedModel, trace: SignalTrace) -> None:
     if not isinstance(trace, SignalTrace):
         raise InvalidValue("trace", trace, "a SignalTrace")
-    check_complete(trace)
     named = [[*each.inputs, "->", *each.outputs] for each in (trace, model)]
     if named[0] != named[1] or abs(trace.interval_s / model.dt - 1.0) > 1e-6:
         got, takes = (" ".join(each) for each in named)
@@ -266,7 +292,7 @@ def _segments(model: IdentifiedModel, trace: SignalTrace) -> list[tuple[np.ndarr
 
 
 def _size(trace: SignalTrace) -> np.ndarray:
-    size = trace.output_values.std(axis=0)
+    size = np.nanstd(trace.output_values, axis=0)
     return np.where(size > 0.0, size, 1.0)
 
 

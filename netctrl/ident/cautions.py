@@ -11,6 +11,7 @@ import numpy as np
 from netctrl.ident.descent.innovations import Noise
 from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, Feedback, dependence
 from netctrl.ident.subspace.lq_reduction import LqReduction
+from netctrl.ident.validate import Matrices
 from netctrl.model.fit import OrderChoice
 from netctrl.model.identified import settled
 from netctrl.model.signals import SignalTrace
@@ -18,6 +19,7 @@ from netctrl.model.signals import SignalTrace
 _LEVEL = 0.01  # significance level of the test of dependence on the inputs
 _LITTLE = 1.0  # percentage of an output's variance below which the inputs explain little
 _HARM = 1.02  # prediction error that counts as harm, relative to the simulation error's variance
+_MOVED = 1e-9  # residue of a mode, relative to the greatest: below it is the noise's alone
 _EXACT = 1e-16  # mean squared error of a model without noise
 
 
@@ -44,7 +46,7 @@ class Guard:
 
 
 def cautions(
-    A: np.ndarray,
+    model: Matrices,
     guard: Guard | None,
     noise: Noise | None,
     data: LqReduction,
@@ -55,12 +57,13 @@ def cautions(
     biased: bool,
     gains: np.ndarray | None,
 ) -> list[str]:
-    """Warnings about a model with state matrix A; `guard` is None for models without one."""
+    """Warnings about a model (A, B, C, D) in scaled units; `guard` is None for models without one."""
+    A = model[0]
     return [
         *_feedback(answers, biased, trace),
         *_stability(A, guard),
         *_gains(A, gains, trace),
-        *_slow(A, trace),
+        *_slow(model, trace),
         *_dependence(data, trace.outputs, fits.simulated),
         *_noise(guard, noise, trace.outputs, fits),
         *_order(choice),
@@ -77,13 +80,13 @@ def _feedback(answers: Feedback, biased: bool, trace: SignalTrace) -> Iterator[s
         )
     if answers.determined:
         return
-    remedy = "which doesn't bias a model by maximum likelihood"
+    remedy = "which doesn't bias this model, by maximum likelihood and with D = 0"
     if biased:
         remedy = "and biases this method, even in sign where noise dominates: take method auto, or record in open loop"
     for j in answers.laws:
         yield (
-            f"feedback: {trace.inputs[j]} follows the present output's noise as under a law, {remedy}. D is 0: the data"
-            " can't tell a response within the sample from the law's"
+            f"feedback: {trace.inputs[j]} follows the present output's noise as under a law, {remedy}: the data can't"
+            " tell a response within the sample from the law's"
         )
     if answers.chance < FEEDBACK_LEVEL and not answers.laws:
         yield (
@@ -122,10 +125,13 @@ def _stability(A: np.ndarray, guard: Guard | None) -> Iterator[str]:
         yield f"the model is unstable: |z| = {radius:.6g}; n4sid, moesp and cva guard against that"
 
 
-def _slow(A: np.ndarray, trace: SignalTrace) -> Iterator[str]:
-    """Warnings about poles whose time constant, −1 / ln |z| samples, exceeds every segment."""
+def _slow(model: Matrices, trace: SignalTrace) -> Iterator[str]:
+    """Warnings about poles that the inputs move and whose time constant, −1 / ln |z| samples, exceeds every segment."""
     longest = max(len(u) for u, _ in trace.segments())
-    for pole in np.linalg.eigvals(A):
+    A, B, C, _ = model
+    poles, modes = np.linalg.eig(A)
+    moved = np.linalg.norm(C @ modes, axis=0) * np.linalg.norm(np.linalg.lstsq(modes, B, rcond=None)[0], axis=1)
+    for pole in poles[moved > _MOVED * moved.max(initial=0.0)]:
         size = abs(pole)
         if pole.imag >= 0.0 and np.exp(-1.0 / longest) < size < 1.0:
             where = f"|z| = 1 - {1.0 - size:.2g}" + (f" at {np.angle(pole):.4g} rad a sample" if pole.imag else "")

@@ -11,16 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import inf, log
 from typing import Literal
 
 import numpy as np
 
-from netctrl.ident.learner import Candidate, Learner, Start
+from netctrl.core.names import Focus
+from netctrl.ident.learner import DESCENDED, Candidate, Learner, Start
 from netctrl.ident.subspace.lq_reduction import Segment, first_samples
 from netctrl.ident.validate import predicted, simulated
+from netctrl.model.fit import Alternative
 
-Focus = Literal["both", "simulation", "prediction"]
 FOCUSES: tuple[Focus, ...] = ("both", "simulation", "prediction")
 
 _STARTS: tuple[Start, ...] = ("n4sid", "cva", "pbsid")
@@ -31,6 +32,7 @@ _USUAL, _MOST_STATES, _LAGS = 8, 24, 6
 _AS_GOOD = 0.5  # over √samples: part of the least error variance within which the smaller model is taken
 _KEPT = 0.003, 0.25, 0.025  # how much worse a better predictor may simulate: see `_as_good`
 _OverOrders = Callable[[Callable[[int], "Score"], Literal["simulation", "prediction"]], "list[Score]"]
+_HEAD = 0.25  # share of a stretch left out from which the initial state is estimated
 _EXACT = 1e-16  # relative to the outputs' variance: below it models don't differ
 _LONG_ENOUGH = 4  # samples a state of a stretch that is simulated
 
@@ -55,6 +57,12 @@ class Score:
         """Geometric mean over the outputs, as the likelihood weighs them."""
         return float(np.exp(np.log(np.maximum(self.predicted, _EXACT)).mean()))
 
+    @property
+    def alternative(self) -> Alternative:
+        """The candidate's name and shares of the variance."""
+        alone, ahead = (100.0 * (1.0 - each) for each in (self.simulation, self.prediction))
+        return Alternative(str(self.candidate), self.candidate.states, alone, ahead)
+
 
 @dataclass(slots=True)
 class Validation:
@@ -64,13 +72,23 @@ class Validation:
     table: dict[Candidate, Score] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, segments: Sequence[Segment], horizon: int, feedthrough: bool, stable: bool = True) -> Validation:
-        """Folds of a trace, of a long one with 2,000 samples each."""
-        parts = [first_samples(part, _STRETCH) for part in _thirds(segments)]
-        rests = [[each for j, part in enumerate(parts) if j != k for each in part] for k in range(_FOLDS)]
-        return cls(
-            [(Learner(rest, horizon, feedthrough, stable, 1e-4), part) for rest, part in zip(rests, parts, strict=True)]
-        )
+    def of(
+        cls,
+        segments: Sequence[Segment],
+        horizon: int,
+        feedthrough: bool,
+        stable: bool = True,
+        filled: Sequence[Segment] | None = None,
+    ) -> Validation:
+        """Folds of a trace, of a long one with 2,000 samples each; `filled` has no missing outputs."""
+        parts = _thirds(segments)
+        rests = _rests(parts)
+        known = [None] * _FOLDS if filled is None else _rests(_thirds(filled))
+        learners = [
+            Learner(rest, horizon, feedthrough, stable, 1e-4, filled=each)
+            for rest, each in zip(rests, known, strict=True)
+        ]
+        return cls(list(zip(learners, parts, strict=True)))
 
     @property
     def possible(self) -> bool:
@@ -89,6 +107,13 @@ class Validation:
     def samples(self) -> int:
         """Samples that are left out once."""
         return sum(len(u) for _, left_out in self.folds for u, _ in left_out)
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """All that were compared in full, the best prediction first."""
+        scores = [each for each in self.table.values() if not each.candidate.rough]
+        scores.sort(key=lambda each: (each.prediction, each.simulation))
+        return tuple(each.alternative for each in scores)
 
     def best(self, scores: Iterable[Score], by: Literal["simulation", "prediction"]) -> list[Score]:
         """Scores by their errors, but with the smaller of those first that are as good as the least."""
@@ -113,24 +138,46 @@ class Validation:
             if (model := learner.model(candidate)) is None:
                 return Score(candidate, np.full(p, inf), np.full(p, inf))
             about = [(u, y - model.offset) for u, y in usable]
-            y = np.vstack([y for _, y in about])
-            spread += y.var(axis=0) * len(y)
+            y, rest = np.vstack([y for _, y in about]), np.concatenate([_after_head(len(u)) for u, _ in about])
+            spread += _squares(y[rest])
             stable = np.abs(np.linalg.eigvals(model.A)).max() < 1.0
-            alone += (y - simulated(model.matrices, about)).var(axis=0) * len(y) if stable else inf
+            alone += _squares((y - simulated(model.matrices, about, _HEAD))[rest]) if stable else inf
             known = np.isfinite(model.V).all()
-            ahead += (y - predicted(model.matrices, model.K, about)).var(axis=0) * len(y) if known else inf
+            ahead += _squares((y - predicted(model.matrices, model.K, about, _HEAD))[rest]) if known else inf
         if not spread.all():
             return Score(candidate, np.full(p, inf), np.full(p, inf))
         alone, ahead = (np.where(np.isfinite(each), each / spread, inf) for each in (alone, ahead))
         return Score(candidate, alone, ahead)
 
 
-def choose(validation: Validation, most: int, focus: Focus, order: int | None = None, *, closed: bool = False) -> Score:
+def by_information(learner: Learner, most: int, order: int | None = None) -> Candidate | None:
+    """The candidate by likelihood of least information criterion, Hannan and Quinn's; None without any.
+
+    For records too short to leave stretches out, and for closed loops: there the likelihood has no bias, but where a
+    model has too few states for the noise, though its prediction hardly suffers.
+
+    Source: Hannan and Quinn, JRSS B 41 (1979) 190-195.
+    """
+    m, p = (each.shape[1] for each in learner.segments[0])
+    samples = min(sum(len(u) for u, _ in learner.segments), DESCENDED)
+    found: list[tuple[float, Candidate]] = []
+    for n in range(1, min(most, _USUAL) + 1) if order is None else (order,):
+        if found and n > min(found, key=lambda pair: pair[0])[1].order + 2:
+            break
+        for start in ("pbsid", "cva"):
+            candidate = Candidate(start, n, "likelihood")
+            model = learner.model(candidate)
+            if model is not None:
+                size = n * (m + 2 * p)
+                found.append((samples * model.loss + 2.0 * log(log(samples)) * size, candidate))
+    return min(found, key=lambda pair: pair[0], default=(inf, None))[1]
+
+
+def choose(validation: Validation, most: int, focus: Focus, order: int | None = None) -> Score:
     """The candidate of least left-out error by `focus`, with up to `most` states or with `order`.
 
     A simulation model G is chosen first, from subspaces and their refinement. "both" takes the predictor of least
-    error among those whose simulation is as good as G's, of which G with noise states is one. In a closed loop only
-    models that feedback doesn't bias are compared, one sample ahead.
+    error among those whose simulation is as good as G's, of which G with noise states is one.
     """
     score, best = validation.score, validation.best
 
@@ -144,14 +191,8 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
                 found.append(made(n))
         return found
 
-    if focus == "prediction" or closed:
-        found = _predictors(validation, over_orders, most, order, 4 if closed else 2)
-        if not closed:
-            return best(found, "prediction")[0]
-        # Under feedback noise that the model doesn't describe is a bias: no ARX, and of those as good the largest.
-        likely = [each for each in found if each.candidate.start != "arx"]
-        limit = validation.as_good(min(each.prediction for each in likely))
-        return max((each for each in likely if each.prediction <= limit), key=lambda each: each.candidate.states)
+    if focus == "prediction":
+        return best(_predictors(validation, over_orders, most, order), "prediction")[0]
     plain = over_orders(lambda n: score(Candidate("cva", n)), "simulation")
     orders = [each.candidate.order for each in plain]
     near = {n for each in best(plain, "simulation")[:2] for n in _around(orders, each.candidate.order)}
@@ -175,13 +216,11 @@ def choose(validation: Validation, most: int, focus: Focus, order: int | None = 
     return found if np.isfinite(found.prediction) else G
 
 
-def _predictors(
-    validation: Validation, over_orders: _OverOrders, most: int, order: int | None, tried: int = 2
-) -> list[Score]:
+def _predictors(validation: Validation, over_orders: _OverOrders, most: int, order: int | None) -> list[Score]:
     """Scores of models by likelihood and ARX models, all of which are consistent under feedback."""
     score, best = validation.score, validation.best
     rough = over_orders(lambda n: score(Candidate("pbsid", n, "likelihood", rough=True)), "prediction")
-    found = [score(replace(each.candidate, rough=False)) for each in best(rough, "prediction")[:tried]]
+    found = [score(replace(each.candidate, rough=False)) for each in best(rough, "prediction")[:2]]
     found.append(score(Candidate("cva", best(found, "prediction")[0].candidate.order, "likelihood")))
     p = len(found[0].simulated)
     lags = range(1, min(_LAGS, most - 1) + 1) if order is None else [order // p] if order % p == 0 else []
@@ -194,13 +233,23 @@ def _as_good(error: float) -> float:
     return error + min(max(share * error, least), most)
 
 
+def _after_head(samples: int) -> np.ndarray:
+    """Mask of the samples that count: those that the initial state is not from, as slow states would fit the noise."""
+    return np.arange(samples) >= int(_HEAD * samples)
+
+
+def _squares(errors: np.ndarray) -> np.ndarray:
+    """(p,) sums of squares about the means, of what isn't missing."""
+    return np.nanvar(errors, axis=0) * np.isfinite(errors).sum(axis=0)
+
+
 def _around(orders: list[int], n: int) -> list[int]:
     k = orders.index(n)
     return orders[max(k - 1, 0) : k + 2]
 
 
 def _thirds(segments: Sequence[Segment]) -> list[list[Segment]]:
-    """The trace in three parts of equal length; a part may cut a segment."""
+    """The trace in three parts of equal length, or their first 2,000 samples; a part may cut a segment."""
     edges = np.linspace(0, sum(len(u) for u, _ in segments), _FOLDS + 1).astype(int)
     parts: list[list[Segment]] = [[] for _ in range(_FOLDS)]
     first = 0
@@ -210,4 +259,9 @@ def _thirds(segments: Sequence[Segment]) -> list[list[Segment]]:
             if len(u[inside]):
                 parts[k].append((u[inside], y[inside]))
         first += len(u)
-    return parts
+    return [first_samples(part, _STRETCH) for part in parts]
+
+
+def _rests(parts: list[list[Segment]]) -> list[list[Segment]]:
+    """What each part leaves."""
+    return [[each for j, part in enumerate(parts) if j != k for each in part] for k in range(_FOLDS)]

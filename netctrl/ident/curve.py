@@ -5,6 +5,9 @@
 f is a sum of rising functions with weights of at least 0: the straight line and poles beyond the ends of what the trace
 visited, 1/(c − u), as queues have them, or their mirror images. Least squares with such weights keep f monotone, and
 convex or concave, with few weights other than 0.
+
+The noise of a queue grows tenfold along its curve, and least squares that don't know take it for slow modes. So the
+linear model is chosen by errors over their deviation: a response to a few past inputs, or that of `netctrl.identify`.
 """
 
 from __future__ import annotations
@@ -17,17 +20,25 @@ import msgspec
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind
+from netctrl.ident.data.flaws import flaws
+from netctrl.ident.data.signals import Scale
 from netctrl.ident.identify import identify
+from netctrl.ident.subspace.dependence import dependence
+from netctrl.ident.subspace.horizon import horizon_of
+from netctrl.ident.subspace.lq_reduction import lq_reduce
+from netctrl.ident.validate import variance_accounted_for
 from netctrl.model.identified import IdentifiedModel, InputCurve
 from netctrl.model.signals import SignalTrace
 from netctrl.model.statespace import StateSpace
 
-_LEVELS = 8
+_LEVELS, _LEVEL = 8, 0.001  # least number of input levels; level of the test of dependence on the input
 _BEYOND = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Poles' distances from the ends, over the range of inputs."""
 _DRAWS, _KNOTS, _ROUNDS = 80, 12, 2
 _TIE = 0.02  # of the mean log likelihood of a sample
 _FOLDS = 5
+_PAST = 4  # inputs
+_SURE = 3.0  # standard errors of the curve's level
 _QUIET = 1e-3  # least deviation over the greatest, so that no level has all the weight
 
 
@@ -43,20 +54,21 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
     """Identify the curve of a trace's one input, and the linear model behind it.
 
     In turn, the curve is fitted through the model's dynamics, and the model from v = f(u). Samples count by the inverse
-    of their variance, which changes along the curve. The shape is convex, concave or merely monotone: the one with the
-    least error on fifths of the trace left out, and on a tie the first. Bands of the slope are the 95 % intervals of a
-    bootstrap over blocks.
+    of their variance, which changes along the curve. Of responses to the last one to four inputs, without poles, and
+    the model of `netctrl.identify`, the one with the least Bayesian information criterion is taken. The shape is
+    convex, concave or merely monotone: the one with the least error on fifths of the trace left out, and on a tie the
+    first. Bands are from a bootstrap over blocks: 95 % intervals of the slope, three standard errors of the level.
 
     Parameters
     ----------
     trace : SignalTrace
-        One input of eight levels or more, such as `netctrl.multisine` or random levels held for some samples.
+        One input of eight levels or more, such as `netctrl.ident.excite.random_levels` makes.
     output : str, optional
         Output whose curve it is; the first by default.
     seed : int
         Of the bootstrap.
     **options
-        For `netctrl.identify`.
+        For `netctrl.identify`, whose model is then taken.
 
     Returns
     -------
@@ -94,28 +106,119 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
     u, y = trace.input_values[:, 0], trace.output_values[:, trace.outputs.index(name)]
     levels = len(np.unique(u))
     if levels < _LEVELS:
-        takes = f"{_LEVELS} or more: {levels} can't show a curve; send netctrl.multisine or random levels, each held"
+        takes = f"{_LEVELS} or more: {levels} can't show a curve; record 600 samples at levels of `netctrl excite`"
         raise InvalidValue("trace", f"an input of {levels} levels", takes)
+    if _chance(u, y, trace) > _LEVEL:  # a curve that is to rise, or fall, has its sign from noise as well
+        raise InvalidValue("trace", "outputs whose noise hides the input", "a trace whose output follows its input")
     sign = 1.0 if np.corrcoef(u, y)[0, 1] >= 0.0 else -1.0
     place, plant = trace.outputs.index(name), None
+    found = None
     for _ in range(_ROUNDS):
         fit = _fitted(trace, sign * y, plant)
         grid = _grid(u, fit)
-        values = _columns(fit.shape, grid, u) @ fit.weights
-        v = _straight(u, _columns(fit.shape, u, u) @ fit.weights, values, grid)
-        found = identify(replace(trace, input_values=v), **options).model
+        v = _straight(u, _columns(fit.shape, u, u) @ fit.weights, *_ends(fit, u))
+        found = _linear(replace(trace, input_values=v), place, fit, options)
         plant = _unit(found, place)
-    bands = _bands(trace, sign * y, plant, fit, grid, np.random.default_rng(seed))
+    fit = _fitted(trace, sign * y, plant)
+    grid, (least, most) = _grid(u, fit), _ends(fit, u)
+    draws = _drawn(trace, sign * y, plant, fit, np.random.default_rng(seed))
+    values, table = _columns(fit.shape, grid, u) @ fit.weights, _columns(fit.shape, grid, u)
+    error = np.sqrt(((draws @ table.T - values) ** 2).mean(axis=0)) * np.ptp(u) / (most - least)
     order = np.argsort(u)
+    linear = _straight(grid, values, least, most)
     curve = InputCurve(
         output=name,
         shape=fit.shape if sign > 0.0 else {"convex": "concave", "concave": "convex"}.get(fit.shape, fit.shape),
         inputs=grid,
-        linearised=_straight(grid, values, values, grid),
-        slope_band=bands,
+        linearised=linear,
+        slope_band=_bands(draws, fit, grid, u),
+        level_band=np.column_stack([linear - _SURE * error, linear + _SURE * error]),
         deviation=np.interp(grid, u[order], fit.deviation[order]),
     )
-    return msgspec.structs.replace(found, curve=curve)
+    return _scaled(
+        found, place, curve, sign * np.array([least, most]), draws @ np.ptp(table[[0, -1]], axis=0) / (most - least)
+    )
+
+
+def _chance(u: np.ndarray, y: np.ndarray, trace: SignalTrace) -> float:
+    """p-value: probability that an input without influence would explain as much of the output."""
+    one = SignalTrace(interval_s=trace.interval_s, input_values=u, output_values=y, starts=trace.starts)
+    parts = Scale.of(one).scaled(one)
+    return float(dependence(lq_reduce(parts, horizon_of(parts, None, None)))[0])
+
+
+def _ends(fit: _Fit, u: np.ndarray) -> tuple[float, float]:
+    """Fitted values at the ends of what was visited."""
+    low, high = _columns(fit.shape, np.array([u.min(), u.max()]), u) @ fit.weights
+    return float(low), float(high)
+
+
+def _linear(trace: SignalTrace, place: int, fit: _Fit, options: dict[str, Any]) -> IdentifiedModel:
+    """The linear model behind the curve, from the trace of v: that of `identify`, or a response to a few inputs."""
+    # Inputs of many levels are made, not a law's: a response within the sample is the link's.
+    open_loop: dict[str, Any] = {"feedthrough": True, "stable": True}
+    result = identify(trace, **(open_loop | options))
+    found, how = result.model, result.how
+    if {"order", "method"} & set(options):
+        return found
+    v, y, weight = trace.input_values[:, 0], trace.output_values, 1.0 / fit.deviation[:, None]
+    T, plant = len(v), _unit(found, place)
+    score = np.inf
+    if plant is not None:
+        columns = np.column_stack([np.ones(T), _through(trace, v[:, None], plant)])
+        score = _criterion(weight * columns, weight[:, 0] * y[:, place], 2 * len(found.A))
+    starts = np.repeat(trace.starts, np.diff([*trace.starts, T]))
+    for k in range(1, _PAST + 1):
+        columns = np.column_stack([np.ones(T), *(v[np.maximum(np.arange(T) - j, starts)] for j in range(k + 1))])
+        other = _criterion(weight * columns, weight[:, 0] * y[:, place], 0)
+        taps = np.linalg.lstsq(weight * columns, weight * y, rcond=None)[0]
+        if other < score:
+            score, left = other, y - columns @ taps
+            found = msgspec.structs.replace(
+                found,
+                A=np.eye(k, k=-1),
+                B=np.eye(k, 1),
+                C=taps[2:].T,
+                D=taps[1:2].T,
+                input_offset=[v.mean()],
+                output_offset=taps[0] + taps[1:].sum(axis=0) * v.mean(),
+                K=np.zeros((k, y.shape[1])),
+                innovation_covariance=left.T @ left / T,
+                identification=msgspec.structs.replace(
+                    how,
+                    method=f"least squares over deviations, {k} past input{'s' * (k > 1)}",
+                    order=k,
+                    vaf=variance_accounted_for(y, y - left),
+                    held_out_vaf=None,
+                    refined=False,
+                    stabilised=False,
+                    warnings=tuple(flaw.sentence for flaw in flaws(trace)),
+                ),
+            )
+    return found
+
+
+def _criterion(columns: np.ndarray, y: np.ndarray, more: int) -> float:
+    """Bayesian information criterion of a regression with some parameters more."""
+    left = y - columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
+    return len(y) * np.log(max(np.mean(left**2), np.finfo(float).tiny)) + (columns.shape[1] + more) * np.log(len(y))
+
+
+def _scaled(
+    model: IdentifiedModel, place: int, curve: InputCurve, ends: np.ndarray, ratios: np.ndarray
+) -> IdentifiedModel:
+    """The model with the steady outputs that the curve has at its ends, and the draws of its rise over its own."""
+    scale, rise = np.ones((len(model.C), 1)), (ends[1] - ends[0]) / np.ptp(curve.inputs)
+    gain = model.state_space.steady_gain()
+    scale[place] = rise / gain[place]
+    offset = np.array(model.output_offset)
+    offset[place] = ends[0] + rise * (np.asarray(model.input_offset)[0] - curve.inputs[0])
+    how = model.identification and msgspec.structs.replace(
+        model.identification, steady_gain_draws=ratios[:, None, None] * scale * gain
+    )
+    return msgspec.structs.replace(
+        model, C=scale * model.C, D=scale * model.D, output_offset=offset, curve=curve, identification=how
+    )
 
 
 def _columns(shape: str, at: np.ndarray, u: np.ndarray) -> np.ndarray:
@@ -187,16 +290,15 @@ def _grid(u: np.ndarray, fit: _Fit) -> np.ndarray:
     even = np.linspace(u.min(), u.max(), 20 * _KNOTS)
     values = _columns(fit.shape, even, u) @ fit.weights
     if not values[-1] > values[0]:
-        raise InvalidValue("trace", "outputs that don't depend on the input", "a trace whose output follows its input")
+        raise InvalidValue("trace", "outputs whose noise hides the input", "a trace whose output follows its input")
     by_value = np.interp(np.linspace(values[0], values[-1], _KNOTS), values, even)
     return np.unique(np.concatenate([even[:: 20 * _KNOTS // _KNOTS], by_value, even[-1:]]).round(12))
 
 
-def _straight(at: np.ndarray, f: np.ndarray, values: np.ndarray, grid: np.ndarray) -> np.ndarray:
+def _straight(at: np.ndarray, f: np.ndarray, least: float, most: float) -> np.ndarray:
     """V: f scaled to run over the range of inputs; a least slope keeps it rising."""
-    share = (f - values[0]) / (values[-1] - values[0])
-    span = grid[-1] - grid[0]
-    return grid[0] + span * ((1.0 - _QUIET) * share + _QUIET * (at - grid[0]) / span)
+    low, span = at.min(), np.ptp(at)
+    return low + span * ((1.0 - _QUIET) * (f - least) / (most - least) + _QUIET * (at - low) / span)
 
 
 def _unit(model: IdentifiedModel, place: int) -> StateSpace | None:
@@ -208,23 +310,28 @@ def _unit(model: IdentifiedModel, place: int) -> StateSpace | None:
     return StateSpace(model.A, model.B, model.C[row] / gain, model.D[row] / gain, model.dt)
 
 
-def _bands(
-    trace: SignalTrace, y: np.ndarray, plant: StateSpace | None, fit: _Fit, grid: np.ndarray, rng: np.random.Generator
+def _drawn(
+    trace: SignalTrace, y: np.ndarray, plant: StateSpace | None, fit: _Fit, rng: np.random.Generator
 ) -> np.ndarray:
-    """(k − 1, 2) quantiles of slopes at both ends of each piece, over the table's slope."""
+    """(draws, k) weights from blocks of the trace, drawn with return."""
     u = trace.input_values[:, 0]
     columns = _through(trace, _columns(fit.shape, u, u), plant)
+    length = max(round(len(u) ** (1.0 / 3.0)), 3)
+    draws = []
+    for _ in range(_DRAWS):
+        rows = (rng.integers(0, len(u) - length, len(u) // length)[:, None] + np.arange(length)).ravel()
+        draws.append(_solve(columns[rows], y[rows], fit.deviation[rows]))
+    return np.array(draws)
+
+
+def _bands(draws: np.ndarray, fit: _Fit, grid: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """(k − 1, 2) quantiles of slopes at both ends of each piece, over the table's slope."""
     width = np.diff(grid)
     own = np.diff(_columns(fit.shape, grid, u) @ fit.weights)
     least = _QUIET * own.sum() * width / width.sum()  # as in the table
-    length = max(round(len(u) ** (1.0 / 3.0)), 3)
     step = 1e-3 * np.diff(grid)
     left, right = (grid[:-1], grid[:-1] + step), (grid[1:] - step, grid[1:])
     ends = [(_columns(fit.shape, b, u) - _columns(fit.shape, a, u)) / step[:, None] for a, b in (left, right)]
-    ratios = np.empty((_DRAWS, 2, len(own)))
-    for draw in ratios:
-        rows = (rng.integers(0, len(u) - length, len(u) // length)[:, None] + np.arange(length)).ravel()
-        weights = _solve(columns[rows], y[rows], fit.deviation[rows])
-        draw[:] = [(each @ weights * width + least) / (own + least) for each in ends]
-    low, high = np.quantile(ratios.min(axis=1), 0.025, axis=0), np.quantile(ratios.max(axis=1), 0.975, axis=0)
+    ratios = np.array([(draws @ each.T * width + least) / (own + least) for each in ends])
+    low, high = np.quantile(ratios.min(axis=0), 0.025, axis=0), np.quantile(ratios.max(axis=0), 0.975, axis=0)
     return np.column_stack([low.clip(_QUIET, 1.0), high.clip(1.0)])

@@ -3,52 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Literal, cast, overload
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
-from netctrl.ident.cautions import Fits, Guard, cautions
-from netctrl.ident.choice import FOCUSES, Focus, Validation, choose
-from netctrl.ident.descent.innovations import Noise, noise_of
-from netctrl.ident.descent.output_error import settled
-from netctrl.ident.flaws import flaws
-from netctrl.ident.learner import COMPARED, Candidate, Learner
-from netctrl.ident.signals import (
-    Samples,
-    Scale,
-    Signals,
-    check_complete,
-    check_excitation,
-    excitation,
-    parted,
-    signals_of,
-)
-from netctrl.ident.subspace.dependence import Feedback, feedback
-from netctrl.ident.subspace.estimate import INSIDE
+from netctrl.ident.choice import FOCUSES, Validation, by_information, choose
+from netctrl.ident.data.delays import delays_of, shifted
+from netctrl.ident.data.missing import completed, without_faults
+from netctrl.ident.data.signals import Samples, Scale, Signals, check_excitation, excitation, parted, signals_of
+from netctrl.ident.found import candidate_of, found_by, of_sippy
+from netctrl.ident.learner import Learner
+from netctrl.ident.result import Evidence, result_of
+from netctrl.ident.subspace.dependence import feedback
 from netctrl.ident.subspace.horizon import horizon_of
-from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, lq_reduce
-from netctrl.ident.subspace.methods import METHODS, Subspace, choose_order, shift, subspace
-from netctrl.ident.subspace.sippy_ import SIPPY_METHODS, by_sippy
-from netctrl.ident.uncertainty import bootstrap_poles, gain_draws
-from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
-from netctrl.model.design.design import provenance
-from netctrl.model.fit import IdentificationResult, OrderChoice
-from netctrl.model.identified import Identification, IdentifiedModel
+from netctrl.ident.subspace.lq_reduction import lq_reduce
+from netctrl.ident.subspace.methods import METHODS, choose_order
+from netctrl.ident.subspace.sippy_ import SIPPY_METHODS
+from netctrl.ident.uncertainty import draws_of
+from netctrl.model.fit import IdentificationResult
 from netctrl.model.signals import SignalTrace
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from netctrl.core.names import IdentMethod
-    from netctrl.ident.signals import Columns, Experiments, Options, Reading, Table
+    from netctrl.core.names import Focus, IdentMethod
+    from netctrl.ident.data.signals import Columns, Experiments, Options, Reading, Table
 
 ALL_METHODS = ("auto", *METHODS, "pbsid", *SIPPY_METHODS)
 
 _MAX_ORDER = 20
-_TINY = float(np.finfo(float).tiny)
 
 
 @overload
@@ -83,11 +68,11 @@ def identify(
     method: IdentMethod = "auto",
     focus: Focus = "both",
     horizon: int | None = None,
+    delay: int | Sequence[int] | Literal["auto"] = "auto",
     feedthrough: bool | Literal["auto"] = "auto",
     stable: bool | Literal["auto"] = "auto",
     held_out: float | SignalTrace | None = None,
     refine: bool | Literal["auto"] = "auto",
-    bootstrap: int = 0,
     seed: int = 0,
     argv: Iterable[str] = (),
     files: Iterable[Path] = (),
@@ -116,7 +101,8 @@ def identify(
     bin_s : float, optional
         Width of bins [s] over whose rows a table or file is averaged, for times that aren't evenly spaced.
     order : int or "auto"
-        States n. "auto" counts the canonical correlations of past and future that exceed those of noise alone.
+        States n, those of pure delays aside. "auto": by `method`; for a method by name, as many as the canonical
+        correlations of past and future that exceed those of noise alone.
     method : str
         "auto": the best of those below on stretches left out, refined or not, with noise states or without. Otherwise
         a subspace weighting "n4sid", "moesp" or "cva", "pbsid" (greatest likelihood, without bias under feedback), or a
@@ -126,19 +112,21 @@ def identify(
         as the best.
     horizon : int, optional
         Samples i of the past and the future that are regressed on one another; above `order`. By default 20 or less.
+    delay : int, sequence of int or "auto"
+        Samples by which each input is delayed, which are states beside the `order`. "auto": where all outputs respond
+        to an input only after three samples or more.
     feedthrough : bool or "auto"
-        Whether D is estimated; 0 otherwise. "auto": unless the trace surely shows feedback, which D would stand for.
+        Whether D is estimated; 0 otherwise. "auto": unless the trace shows feedback, which D would stand for.
     stable : bool or "auto"
-        Whether only stable models are taken. "auto": unless the trace surely shows feedback, which may hold the plant.
+        Whether only stable models are taken. "auto": unless the trace surely shows feedback (at .1 %), which may hold
+        the plant.
     held_out : float or SignalTrace, optional
         Share of the trace, at its end, that is kept for validation; or another trace for validation.
     refine : bool or "auto"
         Whether all parameters of a method other than "auto" are refined: for the least simulation error, or for
         "pbsid" to the greatest likelihood. "auto": if that improves the fit on stretches left out.
-    bootstrap : int
-        Number of draws for the uncertainty of the poles.
     seed : int
-        Seed of these draws.
+        Seed of the draws of models that the trace allows.
     argv, files : iterable of str and of Path
         Command line and files, for the provenance.
 
@@ -173,210 +161,46 @@ def identify(
     """
     trace = signals_of(trace, y, interval_s, inputs=inputs, outputs=outputs, segments=segments, time=time, bin_s=bin_s)
     _check_options(order, method, focus, feedthrough, stable, refine)
-    draws = checked_whole("bootstrap", bootstrap, "a number of draws from 0 to 10000", at_most=10_000)
     random = np.random.default_rng(checked_whole("seed", seed, "a whole number of at least 0"))
     learned, tried = parted(trace, held_out)
-    check_complete(learned, tried)
+    Scale.of(learned)  # refuses signals that don't vary, before tests of their flaws
+    given, (learned, found, told) = learned, without_faults(learned)
+    if tried is not None:
+        tried, _, said = without_faults(tried)
+        told += [f"held out: {each}" for each in said]
+    delays = delays_of(delay, learned, found)
+    learned, tried = shifted(learned, delays), None if tried is None else shifted(tried, delays)
+    if focus == "both" and any(flaw.kind == "random walk" for flaw in found):
+        focus = "prediction"  # a simulation says nothing of an integrated disturbance
     scale = Scale.of(learned)
     parts = scale.scaled(learned)
     desired = None if order == "auto" else order
     i = horizon_of(parts, horizon, desired)
-    data = lq_reduce(parts, i)
+    filled = completed(parts, i) if np.isnan(learned.output_values).any() else None
+    data = lq_reduce(filled or parts, i)
     most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
-    choice = None if desired is not None else choose_order(data, random, most=most)
     answers = feedback(data, learned.input_values)
-    direct, held = (not answers.sure if each == "auto" else bool(each) for each in (feedthrough, stable))
-    learner = Learner(parts, i, direct, held, data_=data)
-    validation = Validation.of(parts, i, direct, held)
-    picked, n = None, cast(int, desired) if choice is None else choice.order
-    if method == "auto" and validation.possible:
-        picked = choose(validation, most, focus, desired, closed=answers.found)
-        n = picked.candidate.order
-    told = (flaw.sentence for flaw in flaws(learned))
+    direct = not answers.found if feedthrough == "auto" else bool(feedthrough)
+    held = not answers.sure if stable == "auto" else bool(stable)
+    learner = Learner(parts, i, direct, held, data_=data, filled=filled)
+    validation = Validation.of(parts, i, direct, held, filled)
+    candidate, choice = None, None
+    if method == "auto" and (answers.found or not validation.possible):
+        candidate = by_information(learner, most, desired)
+    elif method == "auto":
+        candidate = choose(validation, most, focus, desired).candidate
+    if candidate is None and desired is None:
+        choice = choose_order(data, random, most=most)
+    n = candidate.order if candidate else cast(int, choice.order if choice else desired)
+    if candidate is None and method not in SIPPY_METHODS:
+        candidate = candidate_of(method, n, refine, validation, len(learned))
+    score = validation.score(candidate) if candidate and validation.possible else None
     warnings = [*learned.notes, *told, *check_excitation(data, learned.inputs, n)]
-    if method in SIPPY_METHODS:
-        found = _by_sippy(parts, data, method, n, direct)
-    else:
-        candidate = _candidate(method, n, refine, validation, len(learned)) if picked is None else picked.candidate
-        found = _found(learner, candidate)
-    around = np.linalg.eigvals(found.matrices[0])
-    around = around[np.lexsort((-around.imag, -np.abs(around)))]
-    cloud = bootstrap_poles(data, _own(method), len(around), draws, random, around) if draws else None
-    if draws and cloud is None:
-        warnings.append(
-            "no uncertainty of the poles: the trace is too short for the bootstrap, or the horizon too long"
-        )
-    gains = gain_draws(found.matrices, _about(parts, found.offset), random)
-    return _result(
-        found, scale, learned, tried, parts, data, choice, cloud, gains, method, answers, warnings, argv, files
-    )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Found:
-    """Identified model in scaled units."""
-
-    matrices: Matrices
-    offset: np.ndarray
-    noise: Noise | None
-    singular_values: np.ndarray
-    guard: Guard | None
-    method: str
-    refined: bool
-    consistent: bool
-    """Whether feedback doesn't bias it."""
-
-
-def _candidate(method: str, n: int, refine: Any, validation: Validation, samples: int) -> Candidate:
-    """The candidate of a method by name, refined where asked or where that pays."""
-    if method == "pbsid":
-        return Candidate("pbsid", n, "likelihood", rough=refine is False)
-    plain = Candidate(cast(Any, _own(method)), n)
-    fine = replace(plain, refinement="simulation")
-    if refine is not True:
-        pays = refine == "auto" and samples <= COMPARED and validation.possible
-        fine = fine if pays and validation.score(fine).simulation < validation.score(plain).simulation else plain
-    return replace(fine, noise="gain")
-
-
-def _found(learner: Learner, candidate: Candidate) -> _Found:
-    space = learner.space("cva" if candidate.start == "arx" else candidate.start)
-    if isinstance(space, Subspace) and candidate.start != "arx":
-        space.gamma(candidate.order)  # refuses an order that the data don't have
-    made = learner.model(candidate)
-    if made is None:
-        raise InvalidValue("order", candidate.order, "fewer states, or another method: the data give no such model")
-    guard = None
-    if candidate.refinement != "likelihood" and isinstance(space, Subspace):
-        said, fitted = cast(Any, learner.fitted(candidate))
-        radius = float(np.abs(np.linalg.eigvals(shift(space.gamma(candidate.order), space.n_outputs))).max())
-        guard = Guard((said or "states regressed") if radius >= INSIDE else "", radius, fitted.error)
-    A, B, C, D = made.matrices
-    T, inverse = settled(A, np.hstack([B, made.K]), C)  # noise states see K alone
-    noise = Noise(inverse @ made.K, made.V) if np.isfinite(made.V).all() else None
-    return _Found(
-        (inverse @ A @ T, inverse @ B, C @ T, D),
-        made.offset,
-        noise,
-        space.singular_values,
-        guard,
-        str(candidate),
-        candidate.refinement != "none",
-        candidate.refinement == "likelihood",
-    )
-
-
-def _by_sippy(segments: list[Segment], data: LqReduction, method: str, n: int, feedthrough: bool) -> _Found:
-    matrices, K = by_sippy(segments, method, n, data.horizon, feedthrough)
-    offset, values = np.zeros(data.n_outputs), subspace(data, _own(method)).singular_values
-    noise = noise_of(matrices, segments, data, K)
-    return _Found(matrices, offset, noise, values, None, method, refined=False, consistent=False)
-
-
-def _about(segments: list[Segment], offset: np.ndarray) -> list[Segment]:
-    """Segments with the outputs' deviations from the model's offset."""
-    return [(u, y - offset) for u, y in segments]
-
-
-def _own(method: str) -> str:
-    """netctrl's weighting closest to a method."""
-    name = method.removeprefix("sippy-")
-    return name if name in METHODS else "cva"
-
-
-def _result(
-    found: _Found,
-    scale: Scale,
-    learned: SignalTrace,
-    tried: SignalTrace | None,
-    segments: list[Segment],
-    data: LqReduction,
-    choice: OrderChoice | None,
-    cloud: np.ndarray | None,
-    gains: np.ndarray | None,
-    method: str,
-    answers: Feedback,
-    warnings: list[str],
-    argv: Iterable[str],
-    files: Iterable[Path],
-) -> IdentificationResult:
-    A, B, C, D = found.matrices
-    fit, vaf, ahead = _tried(found, scale, segments)
-    held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
-    fits = Fits(vaf, ahead, held_vaf, held_ahead)
-    gains = None if gains is None else gains * (scale.y_size[:, None] / scale.u_size)
-    noise = found.noise
-    if noise is not None:
-        with np.errstate(over="ignore"):
-            K, V = noise.K / scale.y_size, noise.V * scale.y_size * scale.y_size[:, None]
-        if not np.isfinite(V).all() or (np.diag(V) < _TINY).any():
-            noise = None
-            warnings.append("no Kalman gain: squares of the outputs aren't floats; take another unit")
-    biased = bool(answers.determined) or (answers.found and not found.consistent)
-    warnings += cautions(A, found.guard, found.noise, data, learned, fits, choice, answers, biased, gains)
-    how = Identification(
-        method=found.method,
-        order=len(A),
-        horizon=data.horizon,
-        samples=len(learned),
-        segments=len(learned.starts),
-        singular_values=found.singular_values,
-        vaf=vaf,
-        held_out_vaf=held_vaf,
-        stabilised=found.guard is not None and found.guard.stabilised != "",
-        refined=found.refined,
-        feedback=answers.found,
-        biased=biased,
-        steady_gain_draws=gains,
-        warnings=tuple(warnings),
-    )
-    model = IdentifiedModel(
-        A=A,
-        B=B / scale.u_size,
-        C=C * scale.y_size[:, None],
-        D=D * scale.y_size[:, None] / scale.u_size,
-        dt=learned.interval_s,
-        inputs=learned.inputs,
-        outputs=learned.outputs,
-        input_offset=scale.u_mean,
-        output_offset=scale.y_mean + scale.y_size * found.offset,
-        input_range=np.stack([learned.input_values.min(axis=0), learned.input_values.max(axis=0)], axis=1),
-        output_range=_visited(learned.output_values, fit),
-        K=None if noise is None else K,
-        innovation_covariance=None if noise is None else V,
-        identification=how,
-        provenance=provenance(argv=argv, inputs=files, libraries=("numpy", "scipy", "numba")),
-    )
-    return IdentificationResult(
-        model=model,
-        trace=learned,
-        simulated=fit,
-        predicted_vaf=ahead,
-        held_out=tried,
-        held_out_simulated=held,
-        held_out_predicted_vaf=held_ahead,
-        order=choice,
-        pole_draws=cloud,
-    )
-
-
-def _tried(found: _Found, scale: Scale, segments: list[Segment]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Simulated outputs in physical units, their VAF, and that of the prediction one sample ahead."""
-    about = _about(segments, found.offset)
-    measured = about[0][1] if len(about) == 1 else np.vstack([y for _, y in about])
-    fit = simulated(found.matrices, about)
-    vaf, ahead = variance_accounted_for(measured, fit), None
-    if found.noise is not None:
-        ahead = variance_accounted_for(measured, predicted(found.matrices, found.noise.K, about))
-    fit *= scale.y_size
-    fit += scale.y_mean + scale.y_size * found.offset
-    return fit, vaf, ahead
-
-
-def _visited(measured: np.ndarray, simulated: np.ndarray) -> np.ndarray:
-    """(p, 2) range of the simulated outputs, which have no noise, within that of the measured ones."""
-    low, high = measured.min(axis=0), measured.max(axis=0)
-    return np.stack([simulated.min(axis=0).clip(low, high), simulated.max(axis=0).clip(low, high)], axis=1)
+    made = of_sippy(filled or parts, data, method, n, direct) if candidate is None else found_by(learner, candidate)
+    likely = candidate is not None and (candidate.refinement == "likelihood" or isinstance(candidate.noise, int))
+    allowed = draws_of(made.matrices, made.noise if likely else None, parts, learner.direct, random, filled)
+    evidence = Evidence(given, tried, delays, scale, parts, data, answers, choice, validation, score)
+    return result_of(made, evidence, allowed, warnings, argv, files)
 
 
 def _check_options(

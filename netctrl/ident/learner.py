@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
@@ -22,7 +22,8 @@ Noise = int | Literal["gain"] | None
 
 COMPARED = 50_000
 """Samples for the comparison of stable versions, and for refinement of the simulation."""
-_DESCENDED = 20_000  # samples for the likelihood
+DESCENDED = 20_000
+"""Samples for the likelihood."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +68,12 @@ class Learner:
     enough: float = 1e-6
     """Relative decrease of an error below which descents stop."""
     data_: LqReduction | None = None
+    filled: Sequence[Segment] | None = None
+    """The segments with values in the place of missing outputs."""
     _spaces: dict[Start, Subspace | Predictor] = field(default_factory=dict)
     _fitted: dict[Candidate, tuple[str, Fitted] | None] = field(default_factory=dict)
     _made: dict[Candidate, Innovations | None] = field(default_factory=dict)
+    _inner: dict[Candidate, Learner] = field(default_factory=dict)
 
     @property
     def direct(self) -> int:
@@ -80,7 +84,7 @@ class Learner:
     def data(self) -> LqReduction:
         """The segments, compressed."""
         if self.data_ is None:
-            self.data_ = lq_reduce(self.segments, self.horizon)
+            self.data_ = lq_reduce(self.segments if self.filled is None else self.filled, self.horizon)
         return self.data_
 
     def space(self, start: Start) -> Subspace | Predictor:
@@ -146,10 +150,23 @@ class Learner:
                 K, V = noise.K, noise.V
         if not isinstance(wanted.noise, int):
             return Innovations(A, B, C, D, K, V, offset)
-        errors = [(u[:, :0], y - simulated((A, B, C, D), [(u, y)])) for u, y in about]
-        inner = Learner(errors, self.horizon, False, enough=self.enough)
-        noise = inner.model(Candidate("pbsid", wanted.noise, "likelihood", rough=wanted.rough))
+        noise = self._errors(wanted).model(Candidate("pbsid", wanted.noise, "likelihood", rough=wanted.rough))
         return None if noise is None else joined((A, B, C, D), offset, noise)
+
+    def _errors(self, wanted: Candidate) -> Learner:
+        """Learner of what the simulation of a candidate leaves."""
+        alone = Candidate(wanted.start, wanted.order, wanted.refinement)
+        if alone not in self._inner:
+            found = cast(tuple[str, Fitted], self.fitted(alone))[1]
+            model = found.A, found.B, found.C, found.D
+            told = [found.offset + simulated(model, [(u, y - found.offset)]) for u, y in self.segments]
+
+            def left(given: Sequence[Segment]) -> list[Segment]:
+                return [(u[:, :0], y - each) for (u, y), each in zip(given, told, strict=True)]
+
+            filled = None if self.filled is None else left(self.filled)
+            self._inner[alone] = Learner(left(self.segments), self.horizon, False, enough=self.enough, filled=filled)
+        return self._inner[alone]
 
     def _likelihood(self, wanted: Candidate) -> Innovations | None:
         if wanted.start == "arx":
@@ -168,9 +185,26 @@ class Learner:
         return self._descended(start, 0 if wanted.rough else MOST_STEPS)
 
     def _descended(self, start: tuple[Matrices, np.ndarray], steps: int) -> Innovations | None:
-        some = first_samples(self.segments, _DESCENDED)
+        some = first_samples(self.segments, DESCENDED)
         found = by_likelihood(
-            start, some, feedthrough=self.feedthrough, stable=self.stable, steps=steps, enough=self.enough
+            start,
+            some,
+            feedthrough=self.feedthrough,
+            stable=self.stable,
+            steps=steps,
+            enough=self.enough,
+            filled=self.filled and first_samples(self.filled, DESCENDED),
         )
-        inside = found is None or not self.stable or np.abs(np.linalg.eigvals(found.A)).max(initial=0.0) < 1.0
-        return found if inside else None
+        if found is None or not self.stable or np.abs(np.linalg.eigvals(found.A)).max(initial=0.0) < 1.0:
+            return found
+        return self._moved_inside(found)
+
+    def _moved_inside(self, found: Innovations) -> Innovations | None:
+        """The model with stable poles, such as an integrator's at 1.0002, and the best K for these."""
+        about = [(u, y - found.offset) for u, y in first_samples(self.segments, DESCENDED)]
+        made = []
+        for _, A in stable_versions(found.A):
+            noise = noise_of((A, found.B, found.C, found.D), about, self.data, found.K)
+            if noise is not None:
+                made.append(replace(found, A=A, K=noise.K, V=noise.V))
+        return min(made, key=lambda each: each.loss, default=None)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isinf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.model.answers import Bode, FitComparison, Residuals, StepResponse, by_name
 from netctrl.model.identified import ANSWERS, Identification, IdentifiedModel
 from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.signals import SignalTrace
@@ -31,12 +31,39 @@ class OrderChoice:
     """Share of random halves of the trace that give the same order; None for a trace too short to halve."""
 
 
+class Alternative(NamedTuple):
+    """A way to a model, and its fit on stretches of the trace that it was not made from."""
+
+    name: str
+    """Method, refinement and noise states."""
+    states: int
+    """Number of states."""
+    simulated: float
+    """Mean over the outputs of the VAF by simulation [%]; -inf where the way gives no stable model."""
+    predicted: float
+    """VAF of the prediction one sample ahead [%], geometric mean of what is left over the outputs; -inf without one."""
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Draws:
-    """Models that the trace allows, drawn around the identified one."""
+    """Models that a trace allows around the identified one, in the trace's units, each in coordinates of its own.
+
+    Examples
+    --------
+    A gain of 2 or 2.2 from a trace that allows poles at .5 and .55:
+
+    >>> import numpy as np
+    >>> from netctrl.model.fit import Draws
+    >>> some = Draws(A=np.array([[[0.5]], [[0.55]]]), B=np.ones((2, 1, 1)), C=np.ones((2, 1, 1)), D=np.zeros((2, 1, 1)))
+    >>> [round(float(gain), 2) for gain in some.steady_gains().ravel()]
+    [2.0, 2.22]
+    >>> low, high = some.band(some.steps(10))
+    >>> low.shape
+    (10, 1, 1)
+    """
 
     A: np.ndarray
-    """(k, n, n) of each draw."""
+    """(k, n, n)."""
     B: np.ndarray
     """(k, n, m)."""
     C: np.ndarray
@@ -44,99 +71,44 @@ class Draws:
     D: np.ndarray
     """(k, p, m)."""
 
+    def __post_init__(self) -> None:
+        for array in (self.A, self.B, self.C, self.D):
+            array.setflags(write=False)
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class FitComparison(Plotted):
-    """Fits of several models on one trace."""
+    def poles(self, near: np.ndarray) -> np.ndarray:
+        """(k, n) poles, each column those nearest to one of n given poles, by the least sum of squared distances."""
+        from scipy.optimize import linear_sum_assignment
 
-    models: tuple[str, ...]
-    """k names of the models: method and order."""
-    trace: SignalTrace
-    """Data of the comparison."""
-    where: str
-    """Which data these are."""
-    horizon: float
-    """Samples ahead of the longer prediction."""
-    vaf: np.ndarray
-    """(k, 3, p) variance accounted for [%]: simulated, predicted one sample ahead, predicted `horizon` ahead."""
-    simulated: np.ndarray
-    """(k, T, p) simulated outputs."""
+        found = np.linalg.eigvals(self.A).astype(complex)
+        cost = np.abs(near[:, None] - found[:, None, :]) ** 2
+        return np.array([each[linear_sum_assignment(far)[1]] for each, far in zip(found, cost, strict=True)])
 
-    def _shown(self) -> Rows:
-        ahead = "infinitely many" if isinf(self.horizon) else f"{self.horizon:g}"
-        what = ("simulated", "one step ahead", f"{ahead} steps ahead")
-        rows = [
-            (f"{name}: {kind}", _by_name(self.trace.outputs, vaf))
-            for name, fits in zip(self.models, self.vaf, strict=True)
-            for kind, vaf in zip(what, fits, strict=True)
-        ]
-        return f"VAF on {self.where}, {len(self.trace)} samples", rows
+    def steady_gains(self) -> np.ndarray:
+        """(k, p, m) [output units per input unit]."""
+        return self.responses(np.zeros(1))[:, 0].real
 
+    def responses(self, frequencies: np.ndarray) -> np.ndarray:
+        """(k, f, p, m) G at frequencies (f,) [radians per sample], complex [output units per input unit]."""
+        z = np.exp(1j * np.asarray(frequencies, float))[:, None, None] * np.eye(self.A.shape[1])
+        return self.C[:, None] @ np.linalg.solve(z - self.A[:, None], self.B[:, None].astype(complex)) + self.D[:, None]
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Residuals(Plotted):
-    """What the model leaves of the outputs, the innovations, and whether it is noise."""
+    def steps(self, samples: int) -> np.ndarray:
+        """(k, samples, p, m) responses to a unit step of each input at sample 0 [output units per input unit]."""
+        x, found = np.zeros_like(self.B), []
+        for _ in range(samples):
+            found.append(self.C @ x + self.D)
+            x = self.A @ x + self.B
+        return np.stack(found, axis=1)
 
-    outputs: tuple[str, ...]
-    """Names of the outputs."""
-    inputs: tuple[str, ...]
-    """Names of the inputs."""
-    autocorrelation: np.ndarray
-    """(L + 1, p) of each output's innovations, from lag 0."""
-    cross_correlation: np.ndarray
-    """(L + 1, p, m) of the innovations with the inputs of 0, ..., L samples ago."""
-    band: float
-    """99 % of the correlations of noise are within ± this."""
-    white: np.ndarray
-    """(p,) p-values of Ljung and Box's test: the probability that white innovations are as correlated as these."""
-    unexplained: np.ndarray
-    """(p, m) p-values: the probability that inputs without influence on what is left would explain as much."""
-    verdict: str
-    """One sentence, at a level of 1 % for either test."""
-
-    def _shown(self) -> Rows:
-        rows = [("verdict", self.verdict)]
-        rows += [(f"{name} white", f"p = {p:.2g}") for name, p in zip(self.outputs, self.white, strict=True)]
-        for name, values in zip(self.outputs, self.unexplained, strict=True):
-            told = ", ".join(f"{each} p = {p:.2g}" for each, p in zip(self.inputs, values, strict=True))
-            rows.append((f"{name} free of past inputs", told))
-        return "Residuals", rows
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class Bode(Plotted):
-    """Frequency response of an identified model, with 95 % bands where the model has draws."""
-
-    inputs: tuple[str, ...]
-    """Names of the inputs."""
-    outputs: tuple[str, ...]
-    """Names of the outputs."""
-    frequency_hz: np.ndarray
-    """(f,) frequencies."""
-    response: np.ndarray
-    """(f, p, m) complex gains, outputs' unit per inputs' unit."""
-    phase_deg: np.ndarray
-    """(f, p, m) phase, without jumps [degree]."""
-    gain_band: np.ndarray | None
-    """(2, f, p, m) lowest and highest magnitude."""
-    phase_band: np.ndarray | None
-    """(2, f, p, m) lowest and highest phase [degree]."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
-class StepResponse(Plotted):
-    """Response to unit steps of the inputs, with a 95 % band where the model has draws."""
-
-    inputs: tuple[str, ...]
-    """Names of the inputs."""
-    outputs: tuple[str, ...]
-    """Names of the outputs."""
-    dt: float
-    """Sampling interval [s]."""
-    response: np.ndarray
-    """(T, p, m) deviations of the outputs from the operating point."""
-    band: np.ndarray | None
-    """(2, T, p, m) lowest and highest response."""
+    @staticmethod
+    def band(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high of real values (k, ...) or of complex ones' parts, which a share `level` of draws is between."""
+        ends = (0.5 - level / 2.0, 0.5 + level / 2.0)
+        low, high = np.quantile(values.real, ends, axis=0, method="weibull")
+        if np.iscomplexobj(values):
+            parts = np.quantile(values.imag, ends, axis=0, method="weibull")
+            low, high = low + 1j * parts[0], high + 1j * parts[1]
+        return low, high
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
@@ -160,13 +132,13 @@ class IdentificationResult(Plotted):
     """(p,) VAF of the prediction one sample ahead on the held-out data [%]."""
     order: OrderChoice | None
     """How the order was chosen; None where it was given."""
-    pole_draws: np.ndarray | None
-    """(draws, n) poles of block-bootstrap draws; None if none were requested."""
     draws: Draws | None = None
-    """Models that the trace allows; None: not drawn."""
+    """200 models that the trace allows; None where it is too short for the number of parameters."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Ways that were compared, the best prediction first; empty where the trace is too short to leave stretches out."""
 
     def __post_init__(self) -> None:
-        for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf", "pole_draws"):
+        for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf"):
             array = getattr(self, name)
             if array is not None:
                 array.setflags(write=False)
@@ -187,10 +159,15 @@ class IdentificationResult(Plotted):
 
     @property
     def verdict(self) -> str:
-        """Share of the outputs' variance that the model explains, as one sentence."""
-        held_out = self.how.held_out_vaf
-        where = "of the whole trace" if held_out is None else "of the held-out part"
-        return f"explains {_by_name(self.model.outputs, self.how.vaf if held_out is None else held_out)} {where}"
+        """Share of the outputs' variance that the model explains, as one sentence: on held-out data where there are."""
+        how = self.how
+        shares = (
+            (how.held_out_vaf, "of the held-out part"),
+            (how.left_out_vaf, "of stretches left out"),
+            (how.vaf, "of the trace that it is from"),
+        )
+        vaf, where = next((vaf, where) for vaf, where in shares if vaf is not None)
+        return f"explains {by_name(self.model.outputs, vaf)} {where}"
 
     def compare(self, *others: Any, horizon: float = 10) -> FitComparison:
         """VAF of this and other models: simulated, predicted one sample ahead and `horizon` samples ahead.
@@ -281,19 +258,26 @@ class IdentificationResult(Plotted):
         segments = f" in {how.segments} segments" if how.segments > 1 else ""
         rows = [
             ("samples", f"{how.samples}{segments}, every {model.dt:g} s; horizon {how.horizon}"),
-            ("poles", ", ".join(_pole(pole) for pole in self.poles)),
-            ("VAF, simulated", _by_name(model.outputs, how.vaf)),
+            ("poles", ", ".join(_pole(pole) for pole in self.poles[: how.order - sum(how.delays)])),
         ]
-        if how.held_out_vaf is not None:
-            rows.append(("VAF, held out", _by_name(model.outputs, how.held_out_vaf)))
-        if self.predicted_vaf is not None:
-            rows.append(("VAF, one step ahead", _by_name(model.outputs, self.predicted_vaf)))
-        if self.held_out_predicted_vaf is not None:
-            rows.append(("VAF, held out, one step ahead", _by_name(model.outputs, self.held_out_predicted_vaf)))
+        late = zip(model.inputs, how.delays, strict=False)
+        if told := [f"{name} by {d} samples ({d * model.dt:.4g} s)" for name, d in late if d]:
+            rows.append(("delayed", ", ".join(told)))
+        shares = (
+            ("VAF, held out", how.held_out_vaf),
+            ("VAF, held out, one step ahead", self.held_out_predicted_vaf),
+            ("VAF, left out", how.left_out_vaf),
+            ("VAF, left out, one step ahead", how.left_out_predicted_vaf),
+            ("VAF, simulated", how.vaf),
+            ("VAF, one step ahead", self.predicted_vaf),
+        )
+        rows += [(name, by_name(model.outputs, vaf)) for name, vaf in shares if vaf is not None]
         rows.append(("residuals", self.residuals().verdict))
-        if self.pole_draws is not None:
-            spread = ", ".join(f"{value:.2g}" for value in self.pole_spread())
-            rows.append(("poles' std (bootstrap)", spread))
+        if len(self.alternatives) > 1:
+            rows.append(("compared", f"{len(self.alternatives)} ways to a model, on stretches left out"))
+        if self.draws is not None:
+            spread = self.pole_spread()[: how.order - sum(how.delays)]
+            rows.append(("poles' deviation", ", ".join(f"{value:.2g}" for value in spread)))
         if (choice := self.order) is not None:
             sure = "" if choice.confidence is None else f", in {choice.confidence:.0%} of the trace's halves"
             rows.append(("order", f"{choice.order} by noise{sure}; {choice.by_gap} by gap, {choice.by_svc} by SVC"))
@@ -301,9 +285,10 @@ class IdentificationResult(Plotted):
 
     def pole_spread(self) -> np.ndarray:
         """Root mean square distance of the drawn poles from their mean, slowest first, (n,); NaN without draws."""
-        if self.pole_draws is None:
+        if self.draws is None:
             return np.full(len(self.model.A), np.nan)
-        return np.sqrt(np.mean(np.abs(self.pole_draws - self.pole_draws.mean(axis=0)) ** 2, axis=0))
+        found = self.draws.poles(self.poles)
+        return np.sqrt(np.mean(np.abs(found - found.mean(axis=0)) ** 2, axis=0))
 
     def _shown(self) -> Rows:
         title, rows, notes = self.table()
@@ -314,7 +299,3 @@ def _pole(pole: complex) -> str:
     if pole.imag == 0.0:
         return f"{pole.real:.6g}"
     return f"{pole.real:.6g} {'+' if pole.imag > 0 else '-'} {abs(pole.imag):.6g}j"
-
-
-def _by_name(names: tuple[str, ...], values: np.ndarray) -> str:
-    return ", ".join(f"{name} {value:.2f} %" for name, value in zip(names, values, strict=True))

@@ -37,6 +37,8 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Name of the method, as in `netctrl.identify`."""
     order: int
     """Number of states."""
+    delays: tuple[int, ...] = ()
+    """(m,) samples by which the inputs are delayed, each a state; empty: none."""
     horizon: int
     """Block rows of the past and of the future [samples]."""
     samples: int
@@ -49,6 +51,10 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """(p,) variance of each output that the simulation accounts for, 100 (1 − var(y − ŷ)/var y) [%]."""
     held_out_vaf: np.ndarray | None = None
     """(p,) the same share on held-out data [%]."""
+    left_out_vaf: np.ndarray | None = None
+    """(p,) the same share on thirds of the trace, of models from the other two [%]; null: the trace is too short."""
+    left_out_predicted_vaf: np.ndarray | None = None
+    """(p,) share of the prediction one sample ahead on these thirds [%]; null: no Kalman gain."""
     stabilised: bool = False
     """Whether an unstable estimate was made stable."""
     refined: bool = False
@@ -59,11 +65,14 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Whether they do so and the method is not consistent under that, so that the model may be wrong even in sign."""
     steady_gain_draws: np.ndarray | None = None
     """(k, p, m) steady gains that the trace allows, drawn around the model's; null: the trace is too short to tell."""
+    line_slopes: np.ndarray | None = None
+    """(p, 2) lowest and highest slope of each output over the line's, as the errors tell; null: they can't tell."""
     warnings: tuple[str, ...] = ()
     """Cautions about the data or the fit."""
 
     def __post_init__(self) -> None:
-        _fix(self, "singular_values", "vaf", "held_out_vaf", "steady_gain_draws")
+        shares = "vaf", "held_out_vaf", "left_out_vaf", "left_out_predicted_vaf"
+        _fix(self, "singular_values", *shares, "steady_gain_draws", "line_slopes")
 
 
 def settled(draws: np.ndarray) -> bool:
@@ -102,13 +111,17 @@ class InputCurve(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """(k − 1, 2) lowest and highest slope that the trace allows over the curve's own, in each piece."""
     deviation: np.ndarray
     """(k,) standard deviation of the output around the curve at these inputs [the output's unit]."""
+    level_band: np.ndarray | None = None
+    """(k, 2) lowest and highest v that the trace allows at these inputs; null: v is exact."""
 
     def __post_init__(self) -> None:
         k = np.size(self.inputs)
+        if self.level_band is None:
+            msgspec.structs.force_setattr(self, "level_band", np.column_stack([self.linearised] * 2))
         shapes = {"inputs": (1, k), "linearised": (1, k), "slope_band": (k - 1, 2), "deviation": (1, k)}
-        for name, shape in shapes.items():
+        for name, shape in (shapes | {"level_band": (k, 2)}).items():
             value = np.array(dense_matrix(name, getattr(self, name), shape))
-            value = value if name == "slope_band" else value[0]
+            value = value if name.endswith("_band") else value[0]
             value.setflags(write=False)
             msgspec.structs.force_setattr(self, name, value)
         if k < 2 or not all((np.diff(each) > 0.0).all() for each in (self.inputs, self.linearised)):
@@ -313,6 +326,15 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
             ("dt", f"{self.dt:g} s"),
             ("poles", ", ".join(f"{pole:.6g}" for pole in np.linalg.eigvals(self.A)[:8])),
         ]
+        if (curve := self.curve) is not None:
+            (low, *_, high), slopes = curve.inputs, curve.slopes
+            rows.append(
+                (
+                    "curve",
+                    f"{curve.shape}, {self.inputs[0]} {low:.4g} to {high:.4g}; the steepest slope is"
+                    f" {slopes.max() / slopes.min():.3g} times the flattest",
+                )
+            )
         if self.identification is not None:
             found = self.identification
             rows.append(("found by", f"{found.method} from {found.samples} samples"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from netctrl.model.fit import Bode, FitComparison, Residuals, StepResponse
+from netctrl.model.answers import Bode, FitComparison, Residuals, StepResponse
 from netctrl.plotting.style import ACCENT, INK, PALE, SECOND, canvas, finish
 
 _COLOURS = (ACCENT, SECOND, "#3d7a37", "#7b4ea3", INK)

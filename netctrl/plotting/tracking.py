@@ -35,7 +35,7 @@ def identification_figure(result: IdentificationResult, *, samples: int = 400, t
     panels[-1].set_xlabel("time [s]")
     above, below = right.subplots(2, 1, height_ratios=(1.0, 1.6))
     _draw_singular_values(above, result)
-    _draw_cloud(below, result.poles, result.pole_draws)
+    _draw_cloud(below, result.poles, None if result.draws is None else result.draws.poles(result.poles))
     return figure
 
 
@@ -52,14 +52,14 @@ def _draw_singular_values(axes: Axes, result: IdentificationResult) -> None:
 
 
 def _draw_cloud(axes: Axes, poles: np.ndarray, draws: np.ndarray | None) -> None:
-    """Poles as crosses in the unit circle, each with the cloud of its bootstrap draws."""
+    """Poles as crosses in the unit circle, each with the cloud of those that the trace allows."""
     angle = np.linspace(0.0, 2.0 * np.pi, 361)
     axes.plot(np.cos(angle), np.sin(angle), color=INK, lw=0.8)
     if draws is not None:
         axes.plot(draws.real.ravel(), draws.imag.ravel(), ".", color="#f6b26b", ms=3, alpha=0.6)
     axes.plot(poles.real, poles.imag, "x", color=ACCENT, ms=8, mew=1.8)
     axes.set_aspect("equal")
-    finish(axes, title="poles" if draws is None else f"poles, {len(draws)} bootstrap draws", size=9)
+    finish(axes, title="poles" if draws is None else f"poles, {len(draws)} draws that the trace allows", size=9)
 
 
 def model_figure(model: IdentifiedModel, *, title: str = "") -> Figure:

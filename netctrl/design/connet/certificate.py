@@ -101,10 +101,18 @@ def doubts(
     draws = None if how is None else how.steady_gain_draws
     if draws is not None:
         ratios = np.linalg.eigvals((W @ draws) @ np.linalg.pinv(W @ steady(model.state_space))).real
-        if not all(settled(each) for each in np.sort(ratios, axis=1).T):
+        known = bool((ratios > 0.0).all()) if model.curve is not None else all(map(settled, np.sort(ratios, axis=1).T))
+        if not known:  # a curve's slopes have bands of their own
             yield (
                 f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {ratios.min():.3g} to"
                 f" {ratios.max():.3g} times the model's; {_TRACE}"
+            )
+    bent = None if how is None or model.curve is not None else how.line_slopes
+    for row, weights in zip(() if bent is None else bent, W.T, strict=False):
+        if weights.any() and not (row[0] >= 0.5 and row[1] <= 2.0):
+            yield (
+                f"the link isn't a line: where its trace was, slopes are {row[0]:.3g} to {row[1]:.3g} times the"
+                " model's, and margins are those of one slope; identify with the curve (`netctrl identify --curve`)"
             )
     curve, held = model.curve, None if slopes is None else slopes.held
     if slopes is not None and held is None:
@@ -127,7 +135,8 @@ def doubts(
                 for name, (low, high) in zip(model.inputs, _visited(model, made.law), strict=True)
             )
             named = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.reference, strict=True))
-            yield f"reference {named} is outside what the model was seen at ({where}): {_TRACE}"
+            reach = "; ".join(f"{a:.4g} to {b:.4g}" for a, b in _attainable(model, made, W @ steady(model.state_space)))
+            yield f"reference {named} is outside what the model was seen at ({where}), which gives {reach}: {_TRACE}"
 
 
 def _visited(model: IdentifiedModel, law: TrackingLaw) -> np.ndarray:
@@ -143,11 +152,10 @@ def _attainable(model: IdentifiedModel, made: Made, reach: np.ndarray) -> np.nda
     law, W = made.law, made.tracked
     away = np.stack([linearised(law, each) for each in _visited(model, law).T], axis=1) - law.input_offset[:, None]
     ends = np.sort(reach[:, :, None] * away, axis=2).sum(axis=1) + (W @ law.output_offset)[:, None]
-    if model.output_range is None:
-        least = [0.0 if name in _NEVER_NEGATIVE else -np.inf for name in model.outputs]
-        seen = np.stack([least, np.full(len(least), np.inf)], axis=1)
-    else:
-        seen = model.output_range
+    least = np.array([0.0 if name in _NEVER_NEGATIVE else -np.inf for name in model.outputs])
+    seen = np.column_stack([least, np.full(len(least), np.inf)])
+    if model.output_range is not None and model.curve is None:  # a curve's ends are the floor and the ceiling
+        seen = np.maximum(model.output_range, least[:, None])
     with np.errstate(invalid="ignore"):
         parts = np.sort(np.where(W[:, :, None] == 0.0, 0.0, W[:, :, None] * seen), axis=2).sum(axis=1)
     return np.clip(ends, parts[:, :1], parts[:, 1:])

@@ -136,14 +136,19 @@ class SlopeCheck(NamedTuple):
 def check_slopes(model: IdentifiedModel, curve: InputCurve, law: LqiLaw) -> SlopeCheck:
     """Prove stability for each reference along a model's curve.
 
-    A reference is held where v, with four standard deviations of its noise to both sides, stays within limits, and the
-    slopes that the trace allows there keep the loop stable (circle criterion) with a disk margin of 2/3 at each.
+    A reference is held where v, with four standard deviations of its noise to both sides, stays within limits wherever
+    the trace allows the curve's ends to be, and the slopes that the trace allows there keep the loop stable (circle
+    criterion) with a disk margin of 2/3 at each.
     Load x of other traffic moves the plant's curve to f(u + x): the slope ratio is then f'(u)/f'(u − x).
     """
     loop, place = slope_loop(model.state_space, law), model.outputs.index(curve.output)
     low, high = (float(linearised(law, each)[0]) for each in (law.low, law.high))
     unit = input_deviation(model, law, place)
     points = np.linspace(low, high, _POINTS)
+    # An end may lie lower or higher, by what the trace leaves open.
+    allowed = np.asarray(curve.level_band)
+    low = max(low, float(np.interp(law.low[0], curve.inputs, allowed[:, 1])))
+    high = min(high, float(np.interp(law.high[0], curve.inputs, allowed[:, 0])))
     inputs = curve.inverse(points)
     known: list[tuple[float, float, bool]] = []
 

@@ -41,16 +41,19 @@ def predict(
     u: np.ndarray,
     y: np.ndarray,
 ) -> np.ndarray:
-    """(T, p) outputs one sample ahead, from state x on: x₊ = A x + B u + K (y − ŷ)."""
+    """(T, p) outputs one sample ahead, from state x on: x₊ = A x + B u + K (y − ŷ); a missing y, NaN, is taken as ŷ."""
     found = np.zeros(y.shape)
     now, after = x.copy(), np.empty_like(x)
+    error = np.empty(y.shape[1])
     for t in range(len(u)):
         _add(found[t], C, now)
         _add(found[t], D, u[t])
+        for k in range(len(error)):
+            error[k] = 0.0 if np.isnan(y[t, k]) else y[t, k] - found[t, k]
         after[:] = 0.0
         _add(after, A, now)
         _add(after, B, u[t])
-        _add(after, K, y[t] - found[t])
+        _add(after, K, error)
         now, after = after, now
     return found
 

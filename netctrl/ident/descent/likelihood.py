@@ -24,7 +24,7 @@ from netctrl.ident.descent.output_error import Fitted, fit, refine
 from netctrl.ident.subspace.lq_reduction import Segment
 from netctrl.ident.validate import Matrices
 
-_ROUNDS = 4
+_ROUNDS = 12
 MOST_STEPS = 30
 _GAIN = 1e-4  # decrease of log det V below which a round of weights is the last
 _INSIDE = 1.0 - 1e-6
@@ -64,11 +64,12 @@ def by_likelihood(
     stable: bool = True,
     steps: int = MOST_STEPS,
     enough: float = 1e-6,
+    filled: Sequence[Segment] | None = None,
 ) -> Innovations | None:
     """Model of greatest likelihood near a start ((A, B, C, D), K); None where nothing finite is found.
 
     With `stable` only models with a stable A are visited. Without steps, A − K C and C are the start's, and the rest is
-    fitted by least squares.
+    fitted by least squares. Samples with a missing output, NaN, count as past only, as the `filled` segments have them.
     """
     (A, _, C, _), K = start
     m, p = segments[0][0].shape[1], len(C)
@@ -80,16 +81,20 @@ def by_likelihood(
     if radius >= _INSIDE:
         forgets *= _SHRUNK / radius
     root, best = np.eye(p), None
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         inverse = np.linalg.inv(root)
-        weighted = [(np.hstack([u, y]), np.ascontiguousarray(y @ inverse.T)) for u, y in segments]
+        weighted = [
+            (np.hstack([u, past]), np.ascontiguousarray(y @ inverse.T))
+            for (u, past), (_, y) in zip(segments if filled is None else filled, segments, strict=True)
+        ]
 
         def usable(found: Fitted, root: np.ndarray = root) -> bool:
             A = found.A + found.B[:, m:] @ root @ found.C
             return not stable or bool(np.abs(np.linalg.eigvals(A)).max() < 1.0)
 
         found = fit(forgets, inverse @ C, weighted, direct)
-        found = refine(found, weighted, direct, usable=usable, steps=steps, enough=enough)
+        if p == 1 or number:  # weights first: without them nearly equal outputs lead to a pole at 1
+            found = refine(found, weighted, direct, usable=usable, steps=steps, enough=enough)
         made = _restored(found, root, weighted, m)
         if not np.isfinite(made.V).all() or (best is not None and made.loss > best.loss - _GAIN):
             break
@@ -110,7 +115,8 @@ def _restored(found: Fitted, root: np.ndarray, weighted: Sequence[Segment], m: i
         y - simulate(found.A, found.B, found.C, found.D, x, z) - found.offset
         for (z, y), x in zip(weighted, found.initial, strict=True)
     ]
-    e = np.vstack(left) @ root.T
+    e = np.vstack(left)
+    e = e[np.isfinite(e).all(axis=1)] @ root.T
     # In the predictor's coordinates the state has its own steady offset, as K takes y and not y less its offset.
     still = np.eye(len(C)) - C @ np.linalg.solve(np.eye(len(A)) - found.A, K)
     offset = np.linalg.lstsq(still, c, rcond=1e-9)[0]

@@ -43,7 +43,7 @@ class Fitted:
     initial: np.ndarray
     """(S, n) state at the first sample of each segment."""
     error: float
-    """Mean of (y − ŷ)² over samples and outputs."""
+    """Mean of (y − ŷ)² over samples and outputs, missing ones aside."""
 
     def __post_init__(self) -> None:
         for name in ("A", "B", "C", "D", "offset", "initial"):  # one memory layout, so that kernels compile once
@@ -129,6 +129,7 @@ def compressed(
             now = full[: len(u[part]) * p]
             last = width + len(now)
             regressors(A, B, C, u[part], y[part], state, free, filters, moving, direct, now)
+            now[np.isnan(now[:, -1])] = 0.0  # missing outputs tell nothing
             rows[width:last, :n] = now[:, :n]
             rows[width:last, n : n + kept] = now[:, n : n + all_of] @ ways
             rows[width:last, n + kept :] = now[:, n + all_of :]
@@ -147,9 +148,9 @@ def _solved(
     direct: int,
 ) -> Fitted:
     m, (p, n) = segments[0][0].shape[1], C.shape
-    samples = sum(len(u) for u, _ in segments)
+    measured = sum(np.count_nonzero(np.isfinite(y)) for _, y in segments)
     calm = np.zeros((p, triangle.shape[1]))
-    calm[:, -1 - p : -1] = np.sqrt(CALM * samples) * np.eye(p)
+    calm[:, -1 - p : -1] = np.sqrt(CALM * measured / p) * np.eye(p)
     rows = np.vstack([triangle, calm])
     found = _lstsq(rows[:, :-1], rows[:, -1])
     left = triangle[:, -1] - triangle[:, :-1] @ found
@@ -157,7 +158,7 @@ def _solved(
     B, rest = found[: n * m].reshape(n, m), found[n * m :]
     D = np.zeros((p, m))
     D[:, :direct] = rest[: p * direct].reshape(p, direct)
-    return Fitted(A, B, C, D, rest[-p:], initial, float(left @ left) / (samples * p))
+    return Fitted(A, B, C, D, rest[-p:], initial, float(left @ left) / measured)
 
 
 def _lstsq(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:

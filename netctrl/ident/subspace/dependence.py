@@ -12,7 +12,7 @@ from netctrl.ident.subspace.lq_reduction import LqReduction
 FEEDBACK_LEVEL = 0.05
 """Of the test of feedback."""
 SURE = 0.001
-"""Level of the tests that feedback within the sample, or instead of D, has to pass."""
+"""Level of the tests of the marks of feedback within the sample."""
 
 _EXACT = 1e-18  # relative to a signal's variance: residual below which it is explained exactly
 _RANK = 1e-10  # relative singular value below which regressors are linearly dependent
@@ -37,7 +37,7 @@ class Feedback(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether it does so at a level of 0.1 %, so that a response within the sample is taken for the law's."""
+        """Whether it does so at a level of .1 %, so that an unstable plant is believed."""
         return bool(self.determined or self.laws) or self.chance < SURE
 
 

@@ -8,11 +8,11 @@ from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.ident.subspace.lq_reduction import Segment
 
 _MOST = 20
-_COLUMNS_A_ROW = 3  # columns per row that a default horizon leaves
+_COLUMNS_A_ROW = 3, 1  # columns per row that a default horizon leaves: usually, and in the shortest records
 
 
 def horizon_of(segments: Sequence[Segment], horizon: object, order: int | None) -> int:
-    """Requested horizon, or the longest up to 20 that leaves 3 columns per row; InvalidValue if there is none."""
+    """Requested horizon, or the longest up to 20 with 3 columns per row, else with 1; InvalidValue if there is none."""
     m, p = segments[0][0].shape[1], segments[0][1].shape[1]
     least = 2 if order is None else order + 1
 
@@ -21,10 +21,11 @@ def horizon_of(segments: Sequence[Segment], horizon: object, order: int | None) 
 
     if horizon is None:
         usual = max(_MOST, least)
-        for i in range(usual, least - 1, -1):
-            if columns(i) >= _COLUMNS_A_ROW * 2 * i * (m + p):
-                return i
-        need = _COLUMNS_A_ROW * 2 * least * (m + p) + 2 * least - 1
+        for share in _COLUMNS_A_ROW:
+            for i in range(usual, least - 1, -1):
+                if columns(i) >= share * 2 * i * (m + p):
+                    return i
+        need = 2 * least * (m + p) + 2 * least - 1
         raise InvalidValue("samples", sum(len(u) for u, _ in segments), _too_short(need, order, m, p))
     takes = f"a number of samples of at least {least}, above the order"
     i = checked_whole("horizon", horizon, f"{takes}; lower the order or lengthen the horizon", at_least=least)

@@ -210,7 +210,17 @@ def connet_summary(
         ends = f"{law.inputs[0]} {least:.4g} to {greatest:.4g}"
         rows.append(("holds", f"{low:.4g} to {high:.4g} ({ends}), also with {held.load:.3g} of load that joins"))
         low, high = held.sector
+        rows.append(
+            ("load", f"as in the trace; x more moves the curve to f({law.inputs[0]} + x): x less for a reference")
+        )
         rows.append(("there", f"slopes {low:.3g} to {high:.3g} times the curve's, disk margin {held.alpha:.3g}"))
+    if slopes is None:
+        how = inputs.model.identification
+        bent = None if how is None else how.line_slopes
+        shown = "nothing tells whether it is"
+        if bent is not None:
+            shown = f"the trace's errors show {bent.min():.3g} to {bent.max():.3g} times the model's"
+        rows.append(("line", f"all this holds for a link whose slope is the same everywhere; {shown}"))
     seen = "" if inputs.model.output_range is None else ", where the model's trace was"
     for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
         rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}{seen}"))

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from netctrl.core.names import IdentMethod
-    from netctrl.ident.choice import Focus
+    from netctrl.core.names import Focus, IdentMethod
 
     Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
     Table = pd.DataFrame | str | os.PathLike[str]
@@ -37,12 +36,12 @@ if TYPE_CHECKING:
         order: int | Literal["auto"]
         method: IdentMethod
         horizon: int | None
+        delay: int | Sequence[int] | Literal["auto"]
         focus: Focus
         feedthrough: bool | Literal["auto"]
         stable: bool | Literal["auto"]
         held_out: float | SignalTrace | None
         refine: bool | Literal["auto"]
-        bootstrap: int
         seed: int
         argv: Iterable[str]
         files: Iterable[Path]
@@ -112,15 +111,6 @@ def signals_of(
         return read_signals(trace_path(os.fspath(trace)), **options)
     frame: Any = trace
     return SignalTrace.from_pandas(frame, **options)
-
-
-def check_complete(*traces: SignalTrace | None) -> None:
-    """InvalidValue where outputs are missing."""
-    for trace in filter(None, traces):
-        missing = np.isnan(trace.output_values).sum(axis=0)
-        if missing.any():
-            where = f"column {trace.outputs[int(missing.argmax())]!r}"
-            raise InvalidValue(where, f"{missing.max()} missing samples", "outputs without gaps: leave these rows out")
 
 
 def _is_experiment(part: Any) -> bool:
@@ -233,9 +223,9 @@ class Scale:
     def of(cls, trace: SignalTrace) -> Scale:
         parts: list[np.ndarray] = []
         for names, values in ((trace.inputs, trace.input_values), (trace.outputs, trace.output_values)):
-            largest = np.abs(values).max(axis=0)
+            largest = np.nanmax(np.abs(values), axis=0)
             unit = np.where(largest > 0.0, largest, 1.0)  # squares of any float's share of it are floats
-            mean, size = values.mean(axis=0), (values / unit).std(axis=0) * unit
+            mean, size = np.nanmean(values, axis=0), np.nanstd(values / unit, axis=0) * unit
             for k, name in enumerate(names):
                 if size[k] <= _RIGID * largest[k]:
                     takes = "a signal that varies: leave this column out, or record while it varies"
@@ -260,9 +250,9 @@ def parted(trace: SignalTrace, held_out: object) -> tuple[SignalTrace, SignalTra
         learned, tried = trace, held_out
         if (tried.inputs, tried.outputs) != (trace.inputs, trace.outputs) or tried.interval_s != trace.interval_s:
             raise InvalidValue("held_out", "other signals", "a trace of the same inputs, outputs and interval")
-    still = [
-        name for name, spread in zip(tried.outputs, np.ptp(tried.output_values, axis=0), strict=True) if not spread
-    ]
+    values = tried.output_values
+    spreads = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0)
+    still = [name for name, spread in zip(tried.outputs, spreads, strict=True) if not spread > 0.0]
     if still:
         raise InvalidValue(
             "held_out", f"a constant {still[0]!r}", "samples in which all outputs vary: choose another share"
