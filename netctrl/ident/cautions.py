@@ -60,7 +60,7 @@ def cautions(
     """Warnings about a model (A, B, C, D) in scaled units; `guard` is None for models without one."""
     A = model[0]
     return [
-        *_feedback(answers, biased, trace),
+        *_feedback(answers, biased, bool(model[3].any()), trace),
         *_stability(A, guard),
         *_gains(A, gains, trace),
         *_slow(model, trace),
@@ -70,7 +70,7 @@ def cautions(
     ]
 
 
-def _feedback(answers: Feedback, biased: bool, trace: SignalTrace) -> Iterator[str]:
+def _feedback(answers: Feedback, biased: bool, direct: bool, trace: SignalTrace) -> Iterator[str]:
     """Warnings about inputs that respond to the outputs."""
     for j in answers.determined:
         yield (
@@ -81,6 +81,8 @@ def _feedback(answers: Feedback, biased: bool, trace: SignalTrace) -> Iterator[s
     if answers.determined:
         return
     remedy = "which doesn't bias this model, by maximum likelihood and with D = 0"
+    if direct:
+        remedy = "and D may stand for a law: without feedthrough the likelihood's model isn't biased"
     if biased:
         remedy = "and biases this method, even in sign where noise dominates: take method auto, or record in open loop"
     for j in answers.laws:

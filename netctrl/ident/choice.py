@@ -116,10 +116,14 @@ class Validation:
         return tuple(each.alternative for each in scores)
 
     def best(self, scores: Iterable[Score], by: Literal["simulation", "prediction"]) -> list[Score]:
-        """Scores by their errors, but with the smaller of those first that are as good as the least."""
+        """Scores by their errors, but with the smaller of those first that are as good as the least.
+
+        Of equal size a simulation model is first, as its one state is the plant's and not the noise's.
+        """
         ranked = sorted(scores, key=lambda each: getattr(each, by))
         limit = self.as_good(getattr(ranked[0], by))
-        good = sorted((each for each in ranked if getattr(each, by) <= limit), key=lambda each: each.candidate.states)
+        good = [each for each in ranked if getattr(each, by) <= limit]
+        good.sort(key=lambda each: (each.candidate.states, each.candidate.refinement == "likelihood"))
         return good + ranked[len(good) :]
 
     def score(self, candidate: Candidate) -> Score:
