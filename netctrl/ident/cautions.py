@@ -13,7 +13,7 @@ from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, Feedback, dependen
 from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.ident.validate import Matrices
 from netctrl.model.fit import OrderChoice
-from netctrl.model.identified import settled
+from netctrl.model.identified import central, settled
 from netctrl.model.signals import SignalTrace
 
 _LEVEL = 0.01  # significance level of the test of dependence on the inputs
@@ -104,15 +104,15 @@ def _gains(A: np.ndarray, gains: np.ndarray | None, trace: SignalTrace) -> Itera
             yield "the trace is too short to tell how certain the steady gains are: record longer or lower the order"
         return
     unsure = [
-        f"{output} to {name} {draws.min():.3g} to {draws.max():.3g}"
+        "{} to {} {:.3g} to {:.3g}".format(output, name, *central(draws))
         for output, rows in zip(trace.outputs, gains.transpose(1, 2, 0), strict=True)
         for name, draws in zip(trace.inputs, rows, strict=True)
         if not settled(draws)
     ]
     if unsure:
         yield (
-            f"the trace doesn't determine the steady gain: {len(gains)} draws of {', '.join(unsure)}. Record longer,"
-            " with inputs that move further and stay longer at each level"
+            f"the trace doesn't determine the steady gain: {len(gains)} draws of {', '.join(unsure)} (nine in ten)."
+            " Record longer, with inputs that move further and stay longer at each level"
         )
 
 
