@@ -236,7 +236,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "hftrac": {"network": network, "interval_s": 0.01, "mu": 1.0, "architecture": "coordinated", "reach": None}
         | {"information_delay": None, "communication": "out-of-band", "horizon": "auto", "n_jobs": 1},
         "identify": {"trace": trace, "order": 1, "method": "n4sid", "horizon": None, "feedthrough": True, "seed": 0}
-        | {"held_out": None, "refine": "auto", "bootstrap": 0},
+        | {"held_out": None, "refine": "auto", "delay": "auto"},
         "information_pattern": {"network": network, "interval_s": 0.01, "links": model.links}
         | {"communication": "out-of-band"},
         "link_rate_table": {"design": hops, "model": model, "reference": 1.0, "backlog_setpoint": 0.0, "links": ()},

@@ -32,19 +32,20 @@ COVERED = 0.92, 0.97
 Bands = dict[str, tuple[np.ndarray, np.ndarray]]
 
 
-def today(result: IdentificationResult) -> Bands:
-    """From the draws of steady gains, and of poles with bootstrap=N."""
-    found, gains, poles = {}, result.how.steady_gain_draws, result.pole_draws
-    if gains is not None:
-        centre, half = gains.mean(axis=0), 1.96 * gains.std(axis=0)
-        found["steady_gain"] = centre - half, centre + half
-    if poles is not None:
-        real, imag = (np.quantile(each, (0.025, 0.975), axis=0) for each in (poles.real, poles.imag))
-        found["poles"] = real[0] + 1j * imag[0], real[1] + 1j * imag[1]
-    return found
+def drawn(result: IdentificationResult) -> Bands:
+    """From the draws of models."""
+    found = result.draws
+    if found is None:
+        return {}
+    return {
+        "poles": found.band(found.poles(result.poles)),
+        "steady_gain": found.band(found.steady_gains()),
+        "gain": found.band(np.abs(found.responses(FREQUENCIES))),
+        "step": found.band(found.steps(STEPS[-1] + 1)[:, STEPS]),
+    }
 
 
-ADAPTERS: dict[str, Callable[[IdentificationResult], Bands]] = {"today": today}
+ADAPTERS: dict[str, Callable[[IdentificationResult], Bands]] = {"drawn": drawn}
 
 
 class Plant(NamedTuple):

@@ -9,15 +9,14 @@ from typing import Annotated, Any
 from netctrl.cli.app import check_files, invocation, new_app, picture, report, run, say, waiting, write_all
 from netctrl.cli.cases import TraceName
 from netctrl.cli.options import PLOT_SUFFIXES, TIME, Kind, given, kind, option, positional, whole
-from netctrl.core.errors import checked_word
-from netctrl.core.names import IdentMethod
+from netctrl.core.errors import InvalidValue, checked_word
+from netctrl.core.names import Focus, IdentMethod
 
-DRAWS = 100
-METHODS = "n4sid, moesp, cva, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
+METHODS = "auto, n4sid, moesp, cva, pbsid, sippy-n4sid, sippy-moesp, sippy-cva or sippy-parsim-k"
 _WHOLE = whole("N", "a number of states, or auto", least=1)
 _ORDER = Kind("N", lambda text: text if text == "auto" else _WHOLE.read(text))
 _HORIZON = whole("N", "a number of samples", least=1)
-_DRAWS, _SEED = whole("N", "a number of draws"), whole("N", "a whole number of at least 0")
+_SEED = whole("N", "a whole number of at least 0")
 
 
 def _share(text: str) -> float:
@@ -45,8 +44,13 @@ def identify(
     *more: Annotated[str, positional("TRACE", "further experiments with the same signals")],
     inputs: Annotated[Any, _COLUMNS("columns of the inputs, as in R or R1,R2")],
     outputs: Annotated[Any, _COLUMNS("columns of the outputs, as in delay,jitter")],
-    order: Annotated[Any, _ORDER("number of states; auto: as many as stand out from the noise", default="auto")] = None,
-    method: Annotated[str | IdentMethod | None, option("NAME", METHODS, default="n4sid")] = None,
+    order: Annotated[
+        Any, _ORDER("number of states; auto: those that explain parts left out best", default="auto")
+    ] = None,
+    method: Annotated[str | IdentMethod | None, option("NAME", METHODS, default="auto")] = None,
+    focus: Annotated[
+        str | Focus | None, option("WHAT", "what auto compares: simulation, prediction, or both", default="both")
+    ] = None,
     horizon: Annotated[
         int | None, _HORIZON("past samples that predict the future, more than the order (20, or less)")
     ] = None,
@@ -58,13 +62,14 @@ def identify(
     bin_s: Annotated[float | None, TIME("average over bins of this width, for times that aren't evenly spaced")] = None,
     held_out: Annotated[float | None, _SHARE("share of the trace, at its end, kept for validation, as in 0.3")] = None,
     refine: Annotated[
-        str, option("WHEN", "minimise the simulation error too: yes, no, or auto (if that helps on parts left out)")
+        str, option("WHEN", "minimise a named method's error too: yes, no, auto (if that helps on parts left out)")
     ] = "auto",
+    curve: Annotated[
+        bool,
+        option("", "the curve of the one input too, which is to take 8 levels or more (netctrl excite makes them)"),
+    ] = False,
     no_feedthrough: Annotated[bool, option("", "D = 0", "--no-feedthrough")] = False,
-    bootstrap: Annotated[
-        int | None, _DRAWS(f"bootstrap draws for the uncertainty of the poles ({DRAWS} with --plot, else 0)")
-    ] = None,
-    seed: Annotated[int | None, _SEED("seed of these draws", default="0")] = None,
+    seed: Annotated[int | None, _SEED("seed of the draws of models that the trace allows", default="0")] = None,
     json: Annotated[bool, option("", "print the model as one JSON object and nothing else")] = False,
     output: Annotated[str | None, option("FILE", "save the model as JSON", "-o", "--output")] = None,
     plot: Annotated[
@@ -75,10 +80,12 @@ def identify(
 
     Examples
     --------
-    netctrl identify connet-link --inputs R --outputs delay,jitter
     netctrl identify connet-link --inputs R --outputs delay --held-out 0.3 -o model.json --plot fit.png
+    netctrl identify levels.csv --inputs R --outputs delay --curve -o model.json
     """
-    asked = given({"order": order, "method": method, "horizon": horizon, "held_out": held_out, "seed": seed})
+    asked = given(
+        {"order": order, "method": method, "focus": focus, "horizon": horizon, "held_out": held_out, "seed": seed}
+    )
     from netctrl.model.datasets import trace_path
 
     paths = [trace_path(name) for name in (trace, *more)]
@@ -87,18 +94,24 @@ def identify(
 
     from netctrl.ident.identify import identify as from_signals
 
+    reading: dict[str, Any] = {"segments": segments, "time": time, "interval_s": interval_s, "bin_s": bin_s}
+    if curve:
+        from netctrl.ident.curve import identify_curve
+        from netctrl.ident.data.signals import signals_of
+
+        if unused := {"focus", "held_out", "seed"} & set(asked):
+            raise InvalidValue(min(unused), asked[min(unused)], "not given beside --curve")
+        model = identify_curve(signals_of(paths, inputs=inputs, outputs=outputs, **reading), **asked)
+        write_all({"plot": picture(model.plot, plot), "output": (output, lambda: model.to_json().encode())})
+        return say(model.to_json() if json else f"{model}\n")
     result = from_signals(
         paths,
         inputs=inputs,
         outputs=outputs,
-        segments=segments,
-        time=time,
-        interval_s=interval_s,
-        bin_s=bin_s,
+        **reading,
         **asked,
-        feedthrough=not no_feedthrough,
+        feedthrough=False if no_feedthrough else "auto",
         refine="auto" if refine == "auto" else refine == "yes",
-        bootstrap=bootstrap if bootstrap is not None else 0 if plot is None else DRAWS,
         argv=invocation(),
         files=paths,
     )

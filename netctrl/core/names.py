@@ -26,7 +26,10 @@ EvaluatedName = Literal[
     "docsis-pie", "dualpi2", "fq_codel", "fq_pie", "cake", "droptail",
 ]  # fmt: skip
 DesignedName = Literal["pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake"]
-IdentMethod = Literal["n4sid", "moesp", "cva", "sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k"]
+IdentMethod = Literal[
+    "auto", "n4sid", "moesp", "cva", "pbsid", "sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k"
+]
+Focus = Literal["both", "simulation", "prediction"]
 NetworkName = Literal["abilene", "merge", "tandem", "testbed", "three-in-a-row", "wan"]
 ScenarioName = Literal[
     "arc-bottlenecks", "arc-capacity", "arc-flash-crowd", "arc-round-trip", "arc-staircase", "arc-staircase-bulk",

@@ -318,6 +318,7 @@ VERB_HELPS = {
     "design": "gains and a certificate, from a network's parameters",
     "certify": "laws of queues as people run them: are they stable, and for whom",
     "evaluate": "an AQM by RFC 7928, a congestion control by RFC 9743: one report",
+    "excite": "an input that excites a link, to record a trace with",
     "identify": "a state-space model from measured inputs and outputs",
     "simulate": "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel",
     "sweep": "grids of network scenarios, with confidence intervals",

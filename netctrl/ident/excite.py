@@ -66,6 +66,50 @@ def gbn(samples: int, limits: Any, random: np.random.Generator, *, hold: float =
     return levels
 
 
+def random_levels(samples: int, limits: Any, random: np.random.Generator, *, hold: float = 3.0) -> np.ndarray:
+    """Random levels between two limits, each held for a random time, to show the curve of a plant.
+
+    All levels are equally likely. Times at a level are geometric: equal ones would leave frequencies without power, at
+    which a model may then have any pole.
+
+    Parameters
+    ----------
+    samples : int
+        T, length of the signal: some 600 for a curve with one or two bends.
+    limits : array_like, shape (2,) or (m, 2)
+        Lowest and highest value of each of m inputs, such as [0, 95e6] bit/s.
+    random : numpy.random.Generator
+        Source of the random numbers.
+    hold : float
+        Mean time at a level [samples]: about the plant's settling time.
+
+    Returns
+    -------
+    ndarray, shape (T, m)
+        In the unit of `limits`.
+
+    Raises
+    ------
+    InvalidValue
+        An argument outside these bounds, or a `random` that isn't a Generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from netctrl.ident.excite import random_levels
+    >>> rates = random_levels(600, (10e6, 90e6), np.random.default_rng(1))
+    >>> rates.shape, len(set(rates[:, 0].tolist())) > 150
+    ((600, 1), True)
+    """
+    T, low, high = _checked(samples, limits, random)
+    mean = checked_number("hold", hold, "a number of samples of at least 1", at_least=1.0)
+    levels = np.empty((T, len(low)))
+    for j in range(len(low)):
+        times = random.geometric(1.0 / mean, size=T)
+        levels[:, j] = np.repeat(random.uniform(low[j], high[j], T), times)[:T]
+    return levels
+
+
 def multisine(
     samples: int, limits: Any, random: np.random.Generator, *, band: float = 0.5, tries: int = _TRIES
 ) -> np.ndarray:

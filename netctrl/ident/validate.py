@@ -7,11 +7,12 @@ from math import log
 
 import numpy as np
 
-from netctrl.ident.kernels import free_response, predict, simulate
-from netctrl.ident.output_error import CALM
+from netctrl.ident.descent.kernels import free_response, predict, simulate
+from netctrl.ident.descent.output_error import CALM
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 _ENOUGH = 20_000  # samples used for an initial state
+_SMALLEST, _NOTHING = 1e-6, 1e-150  # of an output's error: relative to the greatest, and where there is none
 _LARGEST_GROWTH = 1e8  # largest growth of an unstable model's free response within the samples used
 
 Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -20,9 +21,11 @@ Matrices = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def variance_accounted_for(measured: np.ndarray, modelled: np.ndarray) -> np.ndarray:
     """Variance accounted for, 100 (1 − var(y − ŷ) / var y), of each column, shape (p,) [%].
 
-    It is at most 100, below 0 where ŷ is worse than the mean, and NaN for a constant column.
+    It is at most 100, below 0 where ŷ is worse than the mean, and NaN for a constant column. Missing samples are left
+    out.
     """
-    spread, left = measured.var(axis=0), (measured - modelled).var(axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):  # an unstable model's outputs
+        spread, left = np.nanvar(measured, axis=0), np.nanvar(measured - modelled, axis=0)
     return np.array([100.0 * (1.0 - b / a) if a > 0.0 else np.nan for a, b in zip(spread, left, strict=True)])
 
 
@@ -30,7 +33,8 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
     """Initial state x_0 of least squared errors of the predictor with gain K, or of the simulation (None, or K = 0).
 
     The errors y − ŷ are linear in x_0. In a simulation a constant is fitted together with x_0 and dropped, since the
-    variance accounted for is about the mean. A predictor follows a constant by itself.
+    variance accounted for is about the mean. A predictor follows a constant by itself. Outputs weigh by what a first
+    solution leaves of them, so that a noisy one doesn't spoil the start of a clean one.
     """
     A, _, C, _ = model
     alone = K is None or not K.any()
@@ -45,10 +49,20 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
         rows[:-p, n:-1] = np.tile(np.eye(p), (count, 1))
         rows[-p:, n:-1] = np.sqrt(CALM * count) * np.eye(p)
     rows[:-p, -1] = (y - _run(model, K, np.zeros(n), u, y)).reshape(-1)
+    rows[np.isnan(rows[:, -1])] = 0.0
+    found = _least_squares(rows)
+    if p > 1:
+        left = np.linalg.norm((rows[:, -1] - rows[:, :-1] @ found).reshape(-1, p), axis=0)
+        found = _least_squares(rows / np.tile(np.maximum(left, _SMALLEST * left.max() + _NOTHING), count + 1)[:, None])
+    return found[:n]
+
+
+def _least_squares(rows: np.ndarray) -> np.ndarray:
+    """Solution for a last column by the others, which have no common scale."""
     triangle = triangular(rows)
     size = np.linalg.norm(triangle[:, :-1], axis=0)
     size[size == 0.0] = 1.0
-    return (np.linalg.lstsq(triangle[:, :-1] / size, triangle[:, -1], rcond=1e-12)[0] / size)[:n]
+    return np.linalg.lstsq(triangle[:, :-1] / size, triangle[:, -1], rcond=1e-12)[0] / size
 
 
 def _finite(A: np.ndarray) -> int:
@@ -57,14 +71,23 @@ def _finite(A: np.ndarray) -> int:
     return len(A) + int(log(_LARGEST_GROWTH) / log(radius)) if radius > 1.0 + 1e-9 else _ENOUGH
 
 
-def simulated(model: Matrices, segments: Sequence[Segment]) -> np.ndarray:
-    """Outputs (T, p) from the inputs and each segment's estimated initial state."""
-    return predicted(model, None, segments)
+def simulated(model: Matrices, segments: Sequence[Segment], head: float = 1.0) -> np.ndarray:
+    """Outputs (T, p) from the inputs and each segment's initial state, estimated from its first share `head`."""
+    return predicted(model, None, segments, head)
 
 
-def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment]) -> np.ndarray:
-    """One-step predictions (T, p) by the innovation form, from the initial state that suits the predictor best."""
-    parts = [_run(model, K, initial_state(model, K, (u, y)), u, y) for u, y in segments]
+def predicted(model: Matrices, K: np.ndarray | None, segments: Sequence[Segment], head: float = 1.0) -> np.ndarray:
+    """One-step predictions (T, p) by the innovation form, from the initial state that suits the predictor best.
+
+    A predictor begins at a segment's first complete sample, as a state before that is not told by what it predicts.
+    """
+    parts = []
+    for u, y in segments:
+        first = 0 if K is None else int(np.isfinite(y).all(axis=1).argmax())
+        u, y = u[first:], y[first:]
+        some = max(int(head * len(u)), min(len(u), 2 * len(model[0])))
+        found = _run(model, K, initial_state(model, K, (u[:some], y[:some])), u, y)
+        parts.append(np.vstack([np.full((first, y.shape[1]), np.nan), found]) if first else found)
     return parts[0] if len(parts) == 1 else np.vstack(parts)
 
 

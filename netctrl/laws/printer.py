@@ -116,12 +116,12 @@ class Printer:
         return body[1:] if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else body
 
     def _assigned_again(self) -> set[str]:
-        """Names that are assigned more than once, including arguments; the others are const."""
+        """Names that are assigned more than once, including arguments, or whose entries are; the others are const."""
         seen = [*self.takes]
         seen += [
             node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         ]
-        return {name for name in seen if seen.count(name) > 1}
+        return {name for name in seen if seen.count(name) > 1 or changes(self.function, name)}
 
     def _block(self, statements: Iterable[ast.stmt], indent: str, again: set[str]) -> list[str]:
         lines: list[str] = []

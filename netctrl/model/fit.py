@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,86 @@ class OrderChoice:
     """Share of random halves of the trace that give the same order; None for a trace too short to halve."""
 
 
+class Alternative(NamedTuple):
+    """A way to a model, and its fit on stretches of the trace that it was not made from."""
+
+    name: str
+    """Method, refinement and noise states."""
+    states: int
+    """Number of states."""
+    simulated: float
+    """Mean over the outputs of the VAF by simulation [%]; -inf where the way gives no stable model."""
+    predicted: float
+    """VAF of the prediction one sample ahead [%], geometric mean of what is left over the outputs; -inf without one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Draws:
+    """Models that a trace allows around the identified one, in the trace's units, each in coordinates of its own.
+
+    Examples
+    --------
+    A gain of 2 or 2.2 from a trace that allows poles at .5 and .55:
+
+    >>> import numpy as np
+    >>> from netctrl.model.fit import Draws
+    >>> some = Draws(A=np.array([[[0.5]], [[0.55]]]), B=np.ones((2, 1, 1)), C=np.ones((2, 1, 1)), D=np.zeros((2, 1, 1)))
+    >>> [round(float(gain), 2) for gain in some.steady_gains().ravel()]
+    [2.0, 2.22]
+    >>> low, high = some.band(some.steps(10))
+    >>> low.shape
+    (10, 1, 1)
+    """
+
+    A: np.ndarray
+    """(k, n, n)."""
+    B: np.ndarray
+    """(k, n, m)."""
+    C: np.ndarray
+    """(k, p, n)."""
+    D: np.ndarray
+    """(k, p, m)."""
+
+    def __post_init__(self) -> None:
+        for array in (self.A, self.B, self.C, self.D):
+            array.setflags(write=False)
+
+    def poles(self, near: np.ndarray) -> np.ndarray:
+        """(k, n) poles, each column those nearest to one of n given poles, by the least sum of squared distances."""
+        from scipy.optimize import linear_sum_assignment
+
+        found = np.linalg.eigvals(self.A).astype(complex)
+        cost = np.abs(near[:, None] - found[:, None, :]) ** 2
+        return np.array([each[linear_sum_assignment(far)[1]] for each, far in zip(found, cost, strict=True)])
+
+    def steady_gains(self) -> np.ndarray:
+        """(k, p, m) [output units per input unit]."""
+        return self.responses(np.zeros(1))[:, 0].real
+
+    def responses(self, frequencies: np.ndarray) -> np.ndarray:
+        """(k, f, p, m) G at frequencies (f,) [radians per sample], complex [output units per input unit]."""
+        z = np.exp(1j * np.asarray(frequencies, float))[:, None, None] * np.eye(self.A.shape[1])
+        return self.C[:, None] @ np.linalg.solve(z - self.A[:, None], self.B[:, None].astype(complex)) + self.D[:, None]
+
+    def steps(self, samples: int) -> np.ndarray:
+        """(k, samples, p, m) responses to a unit step of each input at sample 0 [output units per input unit]."""
+        x, found = np.zeros_like(self.B), []
+        for _ in range(samples):
+            found.append(self.C @ x + self.D)
+            x = self.A @ x + self.B
+        return np.stack(found, axis=1)
+
+    @staticmethod
+    def band(values: np.ndarray, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high of real values (k, ...) or of complex ones' parts, which a share `level` of draws is between."""
+        ends = (0.5 - level / 2.0, 0.5 + level / 2.0)
+        low, high = np.quantile(values.real, ends, axis=0, method="weibull")
+        if np.iscomplexobj(values):
+            parts = np.quantile(values.imag, ends, axis=0, method="weibull")
+            low, high = low + 1j * parts[0], high + 1j * parts[1]
+        return low, high
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True, repr=False)
 class IdentificationResult(Plotted):
     """An identified model, the data that it was identified from, and its fit."""
@@ -50,11 +131,13 @@ class IdentificationResult(Plotted):
     """(p,) VAF of the prediction one sample ahead on the held-out data [%]."""
     order: OrderChoice | None
     """How the order was chosen; None where it was given."""
-    pole_draws: np.ndarray | None
-    """(draws, n) poles of block-bootstrap draws; None if none were requested."""
+    draws: Draws | None = None
+    """200 models that the trace allows; None where it is too short for the number of parameters."""
+    alternatives: tuple[Alternative, ...] = ()
+    """Ways that were compared, the best prediction first; empty where the trace is too short to leave stretches out."""
 
     def __post_init__(self) -> None:
-        for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf", "pole_draws"):
+        for name in ("simulated", "predicted_vaf", "held_out_simulated", "held_out_predicted_vaf"):
             array = getattr(self, name)
             if array is not None:
                 array.setflags(write=False)
@@ -75,10 +158,15 @@ class IdentificationResult(Plotted):
 
     @property
     def verdict(self) -> str:
-        """Share of the outputs' variance that the model explains, as one sentence."""
-        held_out = self.how.held_out_vaf
-        where = "of the whole trace" if held_out is None else "of the held-out part"
-        return f"explains {_by_name(self.model.outputs, self.how.vaf if held_out is None else held_out)} {where}"
+        """Share of the outputs' variance that the model explains, as one sentence: on held-out data where there are."""
+        how = self.how
+        shares = (
+            (how.held_out_vaf, "of the held-out part"),
+            (how.left_out_vaf, "of stretches left out"),
+            (how.vaf, "of the trace that it is from"),
+        )
+        vaf, where = next((vaf, where) for vaf, where in shares if vaf is not None)
+        return f"explains {_by_name(self.model.outputs, vaf)} {where}"
 
     def table(self) -> tuple[str, list[tuple[str, str]], list[str]]:
         """Title, rows of (name, text) and notes."""
@@ -87,18 +175,25 @@ class IdentificationResult(Plotted):
         segments = f" in {how.segments} segments" if how.segments > 1 else ""
         rows = [
             ("samples", f"{how.samples}{segments}, every {model.dt:g} s; horizon {how.horizon}"),
-            ("poles", ", ".join(_pole(pole) for pole in self.poles)),
-            ("VAF, simulated", _by_name(model.outputs, how.vaf)),
+            ("poles", ", ".join(_pole(pole) for pole in self.poles[: how.order - sum(how.delays)])),
         ]
-        if how.held_out_vaf is not None:
-            rows.append(("VAF, held out", _by_name(model.outputs, how.held_out_vaf)))
-        if self.predicted_vaf is not None:
-            rows.append(("VAF, one step ahead", _by_name(model.outputs, self.predicted_vaf)))
-        if self.held_out_predicted_vaf is not None:
-            rows.append(("VAF, held out, one step ahead", _by_name(model.outputs, self.held_out_predicted_vaf)))
-        if self.pole_draws is not None:
-            spread = ", ".join(f"{value:.2g}" for value in self.pole_spread())
-            rows.append(("poles' std (bootstrap)", spread))
+        late = zip(model.inputs, how.delays, strict=False)
+        if told := [f"{name} by {d} samples ({d * model.dt:.4g} s)" for name, d in late if d]:
+            rows.append(("delayed", ", ".join(told)))
+        shares = (
+            ("VAF, held out", how.held_out_vaf),
+            ("VAF, held out, one step ahead", self.held_out_predicted_vaf),
+            ("VAF, left out", how.left_out_vaf),
+            ("VAF, left out, one step ahead", how.left_out_predicted_vaf),
+            ("VAF, simulated", how.vaf),
+            ("VAF, one step ahead", self.predicted_vaf),
+        )
+        rows += [(name, _by_name(model.outputs, vaf)) for name, vaf in shares if vaf is not None]
+        if len(self.alternatives) > 1:
+            rows.append(("compared", f"{len(self.alternatives)} ways to a model, on stretches left out"))
+        if self.draws is not None:
+            spread = self.pole_spread()[: how.order - sum(how.delays)]
+            rows.append(("poles' deviation", ", ".join(f"{value:.2g}" for value in spread)))
         if (choice := self.order) is not None:
             sure = "" if choice.confidence is None else f", in {choice.confidence:.0%} of the trace's halves"
             rows.append(("order", f"{choice.order} by noise{sure}; {choice.by_gap} by gap, {choice.by_svc} by SVC"))
@@ -106,9 +201,10 @@ class IdentificationResult(Plotted):
 
     def pole_spread(self) -> np.ndarray:
         """Root mean square distance of the drawn poles from their mean, slowest first, (n,); NaN without draws."""
-        if self.pole_draws is None:
+        if self.draws is None:
             return np.full(len(self.model.A), np.nan)
-        return np.sqrt(np.mean(np.abs(self.pole_draws - self.pole_draws.mean(axis=0)) ** 2, axis=0))
+        found = self.draws.poles(self.poles)
+        return np.sqrt(np.mean(np.abs(found - found.mean(axis=0)) ** 2, axis=0))
 
     def _shown(self) -> Rows:
         title, rows, notes = self.table()

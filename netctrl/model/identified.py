@@ -29,6 +29,8 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Name of the method, as in `netctrl.identify`."""
     order: int
     """Number of states."""
+    delays: tuple[int, ...] = ()
+    """(m,) samples by which the inputs are delayed, each a state; empty: none."""
     horizon: int
     """Block rows of the past and of the future [samples]."""
     samples: int
@@ -41,25 +43,102 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """(p,) variance of each output that the simulation accounts for, 100 (1 − var(y − ŷ)/var y) [%]."""
     held_out_vaf: np.ndarray | None = None
     """(p,) the same share on held-out data [%]."""
+    left_out_vaf: np.ndarray | None = None
+    """(p,) the same share on thirds of the trace, of models from the other two [%]; null: the trace is too short."""
+    left_out_predicted_vaf: np.ndarray | None = None
+    """(p,) share of the prediction one sample ahead on these thirds [%]; null: no Kalman gain."""
     stabilised: bool = False
     """Whether an unstable estimate was made stable."""
     refined: bool = False
     """Whether all parameters were refined to minimise the simulation error."""
     feedback: bool = False
-    """Whether the inputs respond to the outputs in the trace, so that the model may be wrong even in sign."""
+    """Whether the inputs respond to the outputs in the trace."""
+    biased: bool = False
+    """Whether they do so and the method is not consistent under that, so that the model may be wrong even in sign."""
     steady_gain_draws: np.ndarray | None = None
     """(k, p, m) steady gains that the trace allows, drawn around the model's; null: the trace is too short to tell."""
+    line_slopes: np.ndarray | None = None
+    """(p, 2) lowest and highest slope of each output over the line's, as the errors tell; null: they can't tell."""
     warnings: tuple[str, ...] = ()
     """Cautions about the data or the fit."""
 
     def __post_init__(self) -> None:
-        _fix(self, "singular_values", "vaf", "held_out_vaf", "steady_gain_draws")
+        shares = "vaf", "held_out_vaf", "left_out_vaf", "left_out_predicted_vaf"
+        _fix(self, "singular_values", *shares, "steady_gain_draws", "line_slopes")
+
+
+def central(draws: np.ndarray) -> tuple[float, float]:
+    """Lowest and highest of nine in ten draws of a gain, shape (k,)."""
+    low, high = np.quantile(draws, (0.05, 0.95), method="weibull")
+    return float(low), float(high)
 
 
 def settled(draws: np.ndarray) -> bool:
-    """Whether draws of a gain, shape (k,), have one sign and differ by less than a factor of two."""
-    sizes = np.abs(draws)
-    return bool(np.ptp(np.sign(draws)) == 0.0 and sizes.max() < 2.0 * sizes.min())
+    """Whether nine in ten draws of a gain, shape (k,), have one sign and differ by less than a factor of two."""
+    low, high = sorted(map(abs, found := central(draws)))
+    return found[0] * found[1] > 0.0 and high < 2.0 * low
+
+
+class InputCurve(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+    """Curve v = f(u) of a model's one input, piecewise linear between k inputs; the model is linear in v.
+
+    v is in the unit of u, and at both ends v = u. Beyond the ends nothing is known.
+
+    Raises
+    ------
+    InvalidValue
+        Inputs or their images that don't rise, other lengths, bands that don't hold the curve's own slope.
+
+    Examples
+    --------
+    >>> from netctrl.model.identified import InputCurve
+    >>> bent = {"inputs": [0, 5, 10], "linearised": [0, 2, 10], "slope_band": [[0.9, 1.1]] * 2, "deviation": [1, 1, 2]}
+    >>> InputCurve(output="delay", shape="convex", **bent).slopes.tolist()
+    [0.4, 1.6]
+    """
+
+    output: str
+    """Output whose curve it is."""
+    shape: str
+    """convex, concave, or monotone."""
+    inputs: np.ndarray
+    """(k,) inputs, rising: the first and the last are the ends of what the trace visited."""
+    linearised: np.ndarray
+    """(k,) v at these inputs, rising."""
+    slope_band: np.ndarray
+    """(k − 1, 2) lowest and highest slope that the trace allows over the curve's own, in each piece."""
+    deviation: np.ndarray
+    """(k,) standard deviation of the output around the curve at these inputs [the output's unit]."""
+    level_band: np.ndarray | None = None
+    """(k, 2) lowest and highest v that the trace allows at these inputs; null: v is exact."""
+
+    def __post_init__(self) -> None:
+        k = np.size(self.inputs)
+        if self.level_band is None:
+            msgspec.structs.force_setattr(self, "level_band", np.column_stack([self.linearised] * 2))
+        shapes = {"inputs": (1, k), "linearised": (1, k), "slope_band": (k - 1, 2), "deviation": (1, k)}
+        for name, shape in (shapes | {"level_band": (k, 2)}).items():
+            value = np.array(dense_matrix(name, getattr(self, name), shape))
+            value = value if name.endswith("_band") else value[0]
+            value.setflags(write=False)
+            msgspec.structs.force_setattr(self, name, value)
+        if k < 2 or not all((np.diff(each) > 0.0).all() for each in (self.inputs, self.linearised)):
+            raise InvalidValue("curve", self.linearised.tolist(), "two or more inputs and their images, both rising")
+        if not (self.slope_band[:, 0] > 0.0).all() or not (self.slope_band[:, 0] <= self.slope_band[:, 1]).all():
+            raise InvalidValue("slope_band", self.slope_band.tolist(), "a lowest ratio above 0 and a highest")
+
+    @property
+    def slopes(self) -> np.ndarray:
+        """(k − 1,) dv/du of each piece."""
+        return np.diff(self.linearised) / np.diff(self.inputs)
+
+    def linear(self, inputs: np.ndarray) -> np.ndarray:
+        """V of inputs; beyond the ends that of the end."""
+        return np.interp(inputs, self.inputs, self.linearised)
+
+    def inverse(self, linearised: np.ndarray) -> np.ndarray:
+        """Inputs of v; beyond the ends the end."""
+        return np.interp(linearised, self.linearised, self.inputs)
 
 
 class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
@@ -90,6 +169,8 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         Kalman gain of the innovation form. (In the CONNET paper: G; its K is a state feedback.)
     innovation_covariance : array_like, shape (p, p), optional
         V, symmetric and positive semidefinite.
+    curve : InputCurve, optional
+        Static curve of the one input: A, B, C, D and u₀ are then of v = f(u).
     identification : Identification, optional
         How the model was identified.
     provenance : Provenance, optional
@@ -130,6 +211,7 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
     output_range: np.ndarray | None = None
     K: np.ndarray | None = None
     innovation_covariance: np.ndarray | None = None
+    curve: InputCurve | None = None
     identification: Identification | None = None
     provenance: Provenance | None = None
 
@@ -154,7 +236,9 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
         if self.K is not None:
             put(self, "K", dense_matrix("K", self.K, (n, p)))
             put(self, "innovation_covariance", covariance("innovation_covariance", self.innovation_covariance, p))
-        for name, kind in (("identification", Identification), ("provenance", Provenance)):
+        if self.curve is not None and (m != 1 or self.curve.output not in self.outputs):
+            raise InvalidValue("curve", self.curve.output, f"a curve of one input and one of {', '.join(self.outputs)}")
+        for name, kind in (("curve", InputCurve), ("identification", Identification), ("provenance", Provenance)):
             if not isinstance(value := getattr(self, name), kind | None):
                 raise InvalidValue(name, value, f"{kind.__name__} or None")
         draws = None if self.identification is None else self.identification.steady_gain_draws
@@ -190,6 +274,15 @@ class IdentifiedModel(Plotted, msgspec.Struct, frozen=True, forbid_unknown_field
             ("dt", f"{self.dt:g} s"),
             ("poles", ", ".join(f"{pole:.6g}" for pole in np.linalg.eigvals(self.A)[:8])),
         ]
+        if (curve := self.curve) is not None:
+            (low, *_, high), slopes = curve.inputs, curve.slopes
+            rows.append(
+                (
+                    "curve",
+                    f"{curve.shape}, {self.inputs[0]} {low:.4g} to {high:.4g}; the steepest slope is"
+                    f" {slopes.max() / slopes.min():.3g} times the flattest",
+                )
+            )
         if self.identification is not None:
             found = self.identification
             rows.append(("found by", f"{found.method} from {found.samples} samples"))

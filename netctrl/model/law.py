@@ -197,6 +197,9 @@ class LqiLaw(_Observer, frozen=True, kw_only=True, tag="lqi", eq=False):
     """(q, p) combinations of outputs that follow their references."""
     integral_gain: np.ndarray
     """(m, q) K_z."""
+    curve: np.ndarray | None = None
+    """(2, k) inputs, rising, and the model's inputs there: the law sends what the inverse of this table gives; offsets
+    of inputs are the model's, limits those of what is sent. Null: a straight line."""
 
 
 TrackingLaw = LqgLaw | LqiLaw

@@ -18,7 +18,7 @@ from netctrl.laws.rate.gate import pass_gate, set_gate
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, step_tracking
+from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, curved, step_tracking
 from netctrl.laws.window.law import WindowLaw
 from netctrl.ns3.fabric.centre import Centre
 from netctrl.ns3.laws import functions_header, laws_header, records_header, tcp_windows_header, window_laws_header
@@ -88,7 +88,11 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
         "netctrl-gate-law.h": functions_header("gate-law", _GATES, (pass_gate, set_gate)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),
         "netctrl-tracking-law.h": functions_header(
-            "tracking-law", _TRACK, (step_tracking, govern, scheduled), "netctrl-arrays.h", visited=TRACK_RECORDS
+            "tracking-law",
+            _TRACK,
+            (curved, step_tracking, govern, scheduled),
+            "netctrl-arrays.h",
+            visited=TRACK_RECORDS,
         ),
         "netctrl-delay-laws.h": functions_header("delay-laws", _DELAYS, (observe, read_premium)),
         "netctrl-window-laws.h": window_laws_header([*window_laws, *schemes]),

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
-from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
+from netctrl.laws.tracking.tracking import linearised, start_tracking, step_tracking, tracking_gains
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel
@@ -35,7 +35,7 @@ def identification_figure(result: IdentificationResult, *, samples: int = 400, t
     panels[-1].set_xlabel("time [s]")
     above, below = right.subplots(2, 1, height_ratios=(1.0, 1.6))
     _draw_singular_values(above, result)
-    _draw_cloud(below, result.poles, result.pole_draws)
+    _draw_cloud(below, result.poles, None if result.draws is None else result.draws.poles(result.poles))
     return figure
 
 
@@ -52,14 +52,14 @@ def _draw_singular_values(axes: Axes, result: IdentificationResult) -> None:
 
 
 def _draw_cloud(axes: Axes, poles: np.ndarray, draws: np.ndarray | None) -> None:
-    """Poles as crosses in the unit circle, each with the cloud of its bootstrap draws."""
+    """Poles as crosses in the unit circle, each with the cloud of those that the trace allows."""
     angle = np.linspace(0.0, 2.0 * np.pi, 361)
     axes.plot(np.cos(angle), np.sin(angle), color=INK, lw=0.8)
     if draws is not None:
         axes.plot(draws.real.ravel(), draws.imag.ravel(), ".", color="#f6b26b", ms=3, alpha=0.6)
     axes.plot(poles.real, poles.imag, "x", color=ACCENT, ms=8, mew=1.8)
     axes.set_aspect("equal")
-    finish(axes, title="poles" if draws is None else f"poles, {len(draws)} bootstrap draws", size=9)
+    finish(axes, title="poles" if draws is None else f"poles, {len(draws)} draws that the trace allows", size=9)
 
 
 def model_figure(model: IdentifiedModel, *, title: str = "") -> Figure:
@@ -97,7 +97,8 @@ def tracking_figure(design: ConnetDesign, *, samples: int = 0) -> Figure:
     left, right = cast(tuple[SubFigure, SubFigure], figure.subfigures(1, 2, width_ratios=(1.4, 1.0)))
     panels = left.subplots(len(law.outputs) + 1, 1, sharex=True)
     gain = np.array(proof.plant_dc_gain)
-    start, stop = (law.low + share * (law.high - law.low) for share in (0.4, 0.6))
+    low, high = linearised(law, law.low), linearised(law, law.high)
+    start, stop = (low + share * (high - low) for share in (0.4, 0.6))
     references = [law.output_offset + gain @ (each - law.input_offset) for each in (start, stop)]
     outputs, inputs = _step(design, references, count)
     time = law.interval_s * (np.arange(len(outputs)) - count)
@@ -127,7 +128,7 @@ def _step(design: ConnetDesign, references: list[np.ndarray], count: int) -> tup
     outputs, inputs = [], []
     settle = 3 * count
     for n in range(settle + 2 * count):
-        v = state.applied - law.input_offset
+        v = linearised(law, state.applied) - law.input_offset
         outputs.append(model.C @ x + model.D @ v + law.output_offset)
         inputs.append(state.applied)
         x = model.A @ x + model.B @ v

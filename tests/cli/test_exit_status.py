@@ -83,6 +83,7 @@ ANSWERED = {
     "completion bash": GOOD,
     "sweep --help": GOOD,
     "simulate --help": GOOD,
+    "excite --range 5Mbit:90Mbit": GOOD,
     "identify --help": GOOD,
     "doctor --help": GOOD,
 }

@@ -6,7 +6,7 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 import netctrl
-from netctrl.ident.cautions import FEEDBACK_LEVEL, feedback
+from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, SURE, feedback
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 
 SAMPLES, HORIZON, RUNS = 600, 10, 60
@@ -16,8 +16,8 @@ def scaled(signal: np.ndarray) -> np.ndarray:
     return ((signal - signal.mean()) / signal.std())[:, None]
 
 
-def response(u: np.ndarray, y: np.ndarray, *, feedthrough: bool = True):
-    return feedback(lq_reduce([(scaled(u), scaled(y))], HORIZON), u[:, None], feedthrough)
+def response(u: np.ndarray, y: np.ndarray):
+    return feedback(lq_reduce([(scaled(u), scaled(y))], HORIZON), u[:, None])
 
 
 def loop(k: float, noise: float, seed: int, samples: int) -> tuple[np.ndarray, np.ndarray]:
@@ -53,16 +53,16 @@ def test_false_alarms_come_as_often_as_stated(kind):
             u = INPUTS[kind](random)
             x, v = lfilter([0.0, 0.3], [1.0, -0.95], u), lfilter([1.0], noise, random.standard_normal(SAMPLES))
             found = response(u, x + 0.5 * x.std() / v.std() * v)
-            assert not found.determined
+            assert not found.determined and not found.laws
             chances.append(found.chance)
-    assert np.sum(np.array(chances) < 0.05) <= binom.isf(1e-4, len(chances), 0.05)
-    assert np.sum(np.array(chances) < FEEDBACK_LEVEL) <= binom.isf(1e-4, len(chances), FEEDBACK_LEVEL)
+    for level in (FEEDBACK_LEVEL, SURE):
+        assert np.sum(np.array(chances) < level) <= binom.isf(1e-4, len(chances), level)
 
 
 @pytest.mark.parametrize("noise", [1.0, 3.0])
 def test_a_loop_around_the_plant_is_seen(noise):
     assert all(response(*loop(0.3, noise, seed, 4000)).found for seed in range(3))
-    assert all(response(*loop(0.3, noise, seed, 1000), feedthrough=False).found for seed in range(3))
+    assert all(response(*loop(0.3, noise, seed, 1000)).found for seed in range(3))
 
 
 def test_identify_warns_of_feedback_and_not_of_the_same_plant_without():

@@ -7,7 +7,7 @@ import pytest
 from scipy.signal import lfilter
 
 from netctrl import SignalTrace, gbn, multisine
-from netctrl.ident.flaws import flaws
+from netctrl.ident.data.flaws import flaws
 
 PLANTS = {
     "lag": ([0.0, 0.2], [1.0, -0.8]),

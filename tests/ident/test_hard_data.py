@@ -40,6 +40,21 @@ def dated(stamps: object, name: str = "date") -> pd.DataFrame:
     return FRAME.rename(columns={"time_s": name}).assign(**{name: stamps})
 
 
+def loop(k: float, samples: int) -> tuple[np.ndarray, np.ndarray]:
+    """u = r - k y around x+ = .85 x + u, y = x + e: the steady gain is 6.67, and N4SID finds 4."""
+    random = np.random.default_rng(8)
+    x, u, y = 0.0, np.empty(samples), np.empty(samples)
+    reference = 0.5 * random.standard_normal(samples)
+    for t in range(samples):
+        y[t] = x + random.standard_normal()
+        u[t] = reference[t] - k * y[t]
+        x = 0.85 * x + u[t]
+    return u, y
+
+
+LOOP_GAIN = 1.0 / 0.15
+
+
 DATES = pd.date_range("2024-03-01", periods=T, freq="100ms", tz="UTC")
 MS = np.arange(T) * 100
 FILES: dict[str, tuple[bytes, dict]] = {
@@ -113,7 +128,6 @@ REFUSED: dict[str, tuple[bytes, dict, str]] = {
     "times and an interval": (text(), {"interval_s": 0.1}, "no value with a table that has times"),
     "another column for the time": (text(), {"time": "tim_s"}, "did you mean 'time_s'?"),
     "an empty input": (text(FRAME.assign(u=np.nan)), {}, "a signal that was measured"),
-    "missing outputs": (text(FRAME.assign(y=put(Y, [4, 5], np.nan))), {}, "2 missing samples"),
     "text in a cell": (text(FRAME.assign(y=[*Y[:-1], "bad"])), {}, "row 1000, column 'y': got 'bad'"),
     "more values than names": (text(header=False, above="time_s,u\n"), {}, "2 names in line 1, 3 values in line 2"),
 }
@@ -147,6 +161,112 @@ def test_each_flaw_is_in_the_warnings(name) -> None:
     u, y, said = WARNED[name]
     warnings = netctrl.identify(u, y, interval_s=0.1).model.identification.warnings
     assert any(said in warning for warning in warnings), warnings
+
+
+def delayed(d: int) -> np.ndarray:
+    return np.r_[np.full(d, Y[0]), Y[: T - d]]
+
+
+HOLES = {share: np.random.default_rng(int(100 * share)).random(T) < share for share in (0.02, 0.2, 0.5)}
+MENDED: dict[str, tuple[np.ndarray, np.ndarray, str]] = {
+    **{f"{share:.0%} missing": (U, put(Y, holes, np.nan), "") for share, holes in HOLES.items()},
+    "a gap": (U, put(Y, slice(300, 420), np.nan), ""),
+    "the first missing": (U, put(Y, slice(0, 30), np.nan), ""),
+    "the last missing": (U, put(Y, slice(970, T), np.nan), ""),
+    "three wild outliers": (U, put(Y, [50, 400, 777], 50.0), "3 faulty samples count as missing"),
+    "3 % of outliers": (U, Y + 9.0 * SOME, "faulty samples count as missing"),
+    "outliers of both signs": (U, Y + 9.0 * SOME * RANDOM.choice([-1.0, 1.0], T), "faulty samples count as missing"),
+    "zeros for missing": (U, put(Y, SOME, 0.0), "faulty samples count as missing"),
+    "999 for missing": (U, put(Y, SOME, 999.0), "faulty samples count as missing"),
+    "stuck for a while": (U, put(Y, slice(500, 550), Y[500]), "50 faulty samples count as missing"),
+    **{f"delay of {d}": (U, delayed(d), f"only after {d + 1} samples") for d in (4, 9, 19, 30)},
+    "delay and holes": (U, put(delayed(9), HOLES[0.02], np.nan), "only after 10 samples"),
+    "a loop": (*loop(0.3, 1000), "feedback"),
+    **{f"{N} samples": (U[:N], Y[:N], "") for N in (60, 100)},
+}
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_the_gain_is_right_and_the_remedy_told(name) -> None:
+    """By each flaw alone the gain would be off by more, or the input refused."""
+    u, y, said = MENDED[name]
+    model = netctrl.identify(u, y, interval_s=0.1).model
+    truth = LOOP_GAIN if name == "a loop" else 1.0
+    assert model.state_space.steady_gain()[0, 0] == pytest.approx(truth, rel=0.1)
+    assert any(said in warning for warning in (*model.identification.warnings, ""))
+
+
+@pytest.mark.parametrize("d", [6, 19, 30])
+def test_a_delay_has_states_of_its_own(d) -> None:
+    """Order and steady gain are those without it; the response begins after the delay."""
+    found = netctrl.identify(U, delayed(d), interval_s=0.1, order=1)
+    assert found.how.delays == (d,)
+    assert len(found.model.A) == found.how.order == 1 + d
+    assert found.poles[0] == pytest.approx(0.8, abs=0.03)
+    assert not found.poles[1:].any()
+    A, B, C, D = (getattr(found.model, name) for name in "ABCD")
+    response = [(C @ np.linalg.matrix_power(A, k) @ B)[0, 0] for k in range(d + 3)]
+    assert D[0, 0] == 0.0
+    assert not np.any(response[: d - 1])
+    assert response[d : d + 3] == pytest.approx([0.2, 0.16, 0.128], abs=0.02)
+    told = netctrl.identify(U, delayed(d), interval_s=0.1, order=1, delay=d)
+    assert np.array_equal(told.model.A, found.model.A)
+
+
+@pytest.mark.parametrize(("samples", "m", "p"), [(12, 1, 1), (20, 2, 2), (20, 1, 3), (30, 3, 1), (45, 2, 2)])
+def test_short_records_are_answered(samples, m, p) -> None:
+    random = np.random.default_rng(samples + m)
+    u = random.standard_normal((samples, m))
+    mixed = u @ random.standard_normal((m, p))
+    y = lfilter([0.0, 0.2], [1.0, -0.8], mixed, axis=0) + 0.02 * random.standard_normal((samples, p))
+    found = netctrl.identify(u, y, interval_s=1.0)
+    assert np.abs(found.poles).max() < 1.0
+    assert found.how.vaf.mean() > 50.0
+
+
+def planted(kind: str, seed: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Inputs, outputs with noise of a twentieth of the deviation, and the steady gain of another plant."""
+    random = np.random.default_rng(seed)
+    u = netctrl.gbn(1500, [[-1.0, 1.0]] * (2 if kind == "two by two" else 1), random, hold=6.0)
+    poles = {"slow": [0.97], "resonant": [0.93 * np.exp(0.4j), 0.93 * np.exp(-0.4j)], "two by two": [0.9, 0.6]}[kind]
+    a = np.real(np.poly(poles))
+    gain = random.uniform(0.5, 2.0, (u.shape[1], u.shape[1]))
+    y = lfilter(np.r_[0.0, a.sum()], a, u, axis=0) @ gain.T
+    return u, y + 0.05 * y.std(axis=0) * random.standard_normal(y.shape), gain
+
+
+def spoiled(kind: str, y: np.ndarray) -> np.ndarray:
+    """The first output with a flaw."""
+    some, far = np.random.default_rng(9).random(len(y)) < 0.03, 12.0 * y[:, 0].std()
+    rows = np.flatnonzero(some)
+    column = {
+        "missing": lambda v: put(v, some, np.nan),
+        "a gap": lambda v: put(v, slice(700, 800), np.nan),
+        "outliers": lambda v: v + far * some,
+        "outliers in pairs": lambda v: v + far * np.isin(np.arange(len(v)), np.r_[rows[::2], rows[::2] + 1]),
+        "one outlier": lambda v: put(v, 333, 1e6),
+        "-999 for missing": lambda v: put(v, some, -999.0),
+        "stuck": lambda v: put(v, slice(400, 480), v[400]),
+        "delay": lambda v: np.r_[np.full(12, v[0]), v[:-12]],
+        "another unit": lambda v: 1e120 * v,
+        "an offset": lambda v: v + 1e6,
+    }[kind](y[:, 0].copy())
+    return np.column_stack([column, y[:, 1:]])
+
+
+SPOILED = ("missing", "a gap", "outliers", "outliers in pairs", "one outlier", "-999 for missing", "stuck", "delay",
+           "another unit", "an offset")  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["slow", "resonant", "two by two"])
+@pytest.mark.parametrize("flaw", SPOILED)
+def test_no_flaw_of_an_output_changes_the_gain(kind, flaw) -> None:
+    if (kind, flaw) == ("two by two", "outliers in pairs"):
+        pytest.xfail("a regression learns pairs from one another where the plant has little memory of its own")
+    u, y, gain = planted(kind)
+    found = netctrl.identify(u, spoiled(flaw, y), interval_s=1.0).model.state_space.steady_gain()
+    found[0] /= 1e120 if flaw == "another unit" else 1.0
+    assert found == pytest.approx(gain, rel=0.12, abs=0.03)
 
 
 @pytest.mark.parametrize("scales", [(1e150, 1e-150), (1e-150, 1e100), (1e9, 1.0)])

@@ -10,7 +10,7 @@ import pytest
 
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
-from netctrl.ident.signals import signals_of
+from netctrl.ident.data.signals import signals_of
 from netctrl.model.datasets import data_path
 from netctrl.model.signals import SignalTrace
 from netctrl.model.trace import RateTrace

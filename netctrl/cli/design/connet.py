@@ -36,6 +36,9 @@ def connet(
     track: Annotated[str | None, option("WHAT", TRACK_TAKES)] = None,
     limits: Annotated[str | None, option("RANGE", f"{LIMITS_TAKES}; by default the range in the model file")] = None,
     input_weight: Annotated[float | None, _WEIGHT("smaller is faster: 0.01 (lqi), 2.3e-5 (paper)")] = None,
+    disk_margin: Annotated[
+        float | None, _WEIGHT("least disk margin, also at the worst slope of a model's curve, in place of a weight")
+    ] = None,
     references: Annotated[
         str | None, option("VALUES", f"reference to certify: {REFERENCE_TAKES}", "--reference")
     ] = None,

@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, Status
+from netctrl.design.connet.slopes import SlopeCheck, check_slopes
 from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin
-from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck
-from netctrl.model.identified import IdentifiedModel, settled
-from netctrl.model.law import TrackingLaw
+from netctrl.laws.tracking.tracking import linearised
+from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck, SlopeProof
+from netctrl.model.identified import IdentifiedModel, central, settled
+from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.riccati.dare import DareSolution
 from netctrl.synthesis.riccati.tracking import TrackingLoop, tracking_loop
@@ -50,7 +52,10 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
     changed = [_changed(plant, law, W, 1.0 + change) for change in (-_GAIN_CHANGE, _GAIN_CHANGE)]
     known = [error for error in changed if error is not None]
     controller = np.linalg.eigvals(loop.controller)
-    checks = tuple(_check_reference(model, made, gain, reference) for reference in desired)
+    curve, slopes = model.curve, None
+    if curve is not None and stable and isinstance(law, LqiLaw):
+        slopes = check_slopes(model, curve, law)
+    checks = tuple(_check_reference(model, made, gain, reference, slopes) for reference in desired)
     left = np.linalg.svd(gain)
     rank = int(np.sum(left[1] > 1e-9 * left[1][0]))
     proof = {
@@ -70,6 +75,7 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
         "untracked": rows(left[0].T[rank:]),
         "residual_regulator": made.regulator.residual,
         "residual_estimator": made.estimator.residual,
+        "slopes": None if slopes is None else slopes.proof,
         "references": checks,
     }
     warnings = tuple(_warnings(model, made, proof, controller))
@@ -79,33 +85,60 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
     elif (
         any(_is_off(each) for each in (error, proof["dc_error_gain"]))
         or proof["disc_alpha"] < _MIN_ALPHA
-        or any(doubts(model, made, checks))
+        or any(doubts(model, made, checks, None if slopes is None else slopes.proof))
     ):
         status = Status.STABLE
     return ConnetCertificate(status=status, warnings=warnings, **proof)
 
 
-def doubts(model: IdentifiedModel, made: Made, checks: Iterable[ReferenceCheck]) -> Iterable[str]:
+def doubts(
+    model: IdentifiedModel, made: Made, checks: Iterable[ReferenceCheck], slopes: SlopeProof | None
+) -> Iterable[str]:
     """Why the model is no model for a controller: an uncertain gain, feedback in its trace, references not seen."""
     how, W = model.identification, made.tracked
-    if how is not None and how.feedback:
+    if how is not None and how.biased:
         yield f"the model is from a trace with feedback, so that its gain may be wrong, even in sign: {_TRACE}"
     draws = None if how is None else how.steady_gain_draws
     if draws is not None:
         ratios = np.linalg.eigvals((W @ draws) @ np.linalg.pinv(W @ steady(model.state_space))).real
-        if not all(settled(each) for each in np.sort(ratios, axis=1).T):
+        ratios = np.sort(ratios, axis=1).T
+        known = bool((ratios > 0.0).all()) if model.curve is not None else all(map(settled, ratios))
+        if not known:  # a curve's slopes have bands of their own
+            low, high = np.array([central(each) for each in ratios]).T
             yield (
-                f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {ratios.min():.3g} to"
-                f" {ratios.max():.3g} times the model's; {_TRACE}"
+                f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {low.min():.3g} to"
+                f" {high.max():.3g} times the model's (nine in ten); {_TRACE}"
             )
+    bent = None if how is None or model.curve is not None else how.line_slopes
+    for row, weights in zip(() if bent is None else bent, W.T, strict=False):
+        if weights.any() and not (row[0] >= 0.5 and row[1] <= 2.0):
+            yield (
+                f"the link isn't a line: where its trace was, slopes are {row[0]:.3g} to {row[1]:.3g} times the"
+                " model's, and margins are those of one slope; identify with the curve (`netctrl identify --curve`)"
+            )
+    curve, held = model.curve, None if slopes is None else slopes.held
+    if slopes is not None and held is None:
+        yield (
+            "for no reference is it proved that the loop is stable with the slopes that the trace allows, and the input"
+            " off its limits: take a larger input weight or disk margin, or a longer trace"
+        )
     for check in checks:
-        if not check.seen:
+        if curve is not None and held is not None and not check.held:
+            low, high = held.references
+            yield (
+                f"reference {curve.output} {check.reference[model.outputs.index(curve.output)]:.4g} is outside"
+                f" {low:.4g} to {high:.4g}, for which it is proved that the loop holds it ({model.inputs[0]}"
+                f" {held.inputs[0]:.4g} to {held.inputs[1]:.4g}): ask for one inside, or take a larger input weight or"
+                " a longer trace"
+            )
+        elif not check.seen:
             where = ", ".join(
                 f"{name} {low:.4g} to {high:.4g}"
                 for name, (low, high) in zip(model.inputs, _visited(model, made.law), strict=True)
             )
             named = ", ".join(f"{name} {value:.4g}" for name, value in zip(model.outputs, check.reference, strict=True))
-            yield f"reference {named} is outside what the model was seen at ({where}): {_TRACE}"
+            reach = "; ".join(f"{a:.4g} to {b:.4g}" for a, b in _attainable(model, made, W @ steady(model.state_space)))
+            yield f"reference {named} is outside what the model was seen at ({where}), which gives {reach}: {_TRACE}"
 
 
 def _visited(model: IdentifiedModel, law: TrackingLaw) -> np.ndarray:
@@ -119,13 +152,12 @@ def _visited(model: IdentifiedModel, law: TrackingLaw) -> np.ndarray:
 def _attainable(model: IdentifiedModel, made: Made, reach: np.ndarray) -> np.ndarray:
     """(q, 2) steady tracked outputs within the limits, what the trace visited, and what such an output can be."""
     law, W = made.law, made.tracked
-    away = _visited(model, law) - law.input_offset[:, None]
+    away = np.stack([linearised(law, each) for each in _visited(model, law).T], axis=1) - law.input_offset[:, None]
     ends = np.sort(reach[:, :, None] * away, axis=2).sum(axis=1) + (W @ law.output_offset)[:, None]
-    if model.output_range is None:
-        least = [0.0 if name in _NEVER_NEGATIVE else -np.inf for name in model.outputs]
-        seen = np.stack([least, np.full(len(least), np.inf)], axis=1)
-    else:
-        seen = model.output_range
+    least = np.array([0.0 if name in _NEVER_NEGATIVE else -np.inf for name in model.outputs])
+    seen = np.column_stack([least, np.full(len(least), np.inf)])
+    if model.output_range is not None and model.curve is None:  # a curve's ends are the floor and the ceiling
+        seen = np.maximum(model.output_range, least[:, None])
     with np.errstate(invalid="ignore"):
         parts = np.sort(np.where(W[:, :, None] == 0.0, 0.0, W[:, :, None] * seen), axis=2).sum(axis=1)
     return np.clip(ends, parts[:, :1], parts[:, 1:])
@@ -165,7 +197,7 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
             yield f"reference {named} can't be reached within the input limits, which allow {got}"
         elif check.off_curve > _OFF_CURVE:
             yield f"reference {named} is off the characteristic curve: it settles at {got}"
-    yield from doubts(model, made, proof["references"])
+    yield from doubts(model, made, proof["references"], proof["slopes"])
     if model.identification is not None:
         yield from model.identification.warnings
 
@@ -184,13 +216,23 @@ def _curve(model: IdentifiedModel, gain: Sequence[Sequence[float]]) -> str:
     return "; ".join(others)
 
 
-def _check_reference(model: IdentifiedModel, made: Made, gain: np.ndarray, reference: np.ndarray) -> ReferenceCheck:
+def _check_reference(
+    model: IdentifiedModel, made: Made, gain: np.ndarray, reference: np.ndarray, slopes: SlopeCheck | None
+) -> ReferenceCheck:
     law, W = made.law, made.tracked
     away = np.linalg.pinv(W @ gain) @ W @ (reference - law.output_offset)
     needed = law.input_offset + away
-    slack = 1e-9 * np.maximum(law.high - law.low, 1e-300)
-    within = bool(np.all((needed >= law.low - slack) & (needed <= law.high + slack)))
-    attained = law.output_offset + gain @ (np.clip(needed, law.low, law.high) - law.input_offset)
+    least, most = linearised(law, law.low), linearised(law, law.high)
+    slack = 1e-9 * np.maximum(most - least, 1e-300)
+    within = bool(np.all((needed >= least - slack) & (needed <= most + slack)))
+    attained = law.output_offset + gain @ (np.clip(needed, least, most) - law.input_offset)
+    held, load = True, None
+    if slopes is not None and model.curve is not None:
+        nearest = int(np.abs(slopes.points - needed[0]).argmin())
+        proved = slopes.points[slopes.held]
+        held = bool(len(proved) > 0 and proved[0] - slack[0] <= needed[0] <= proved[-1] + slack[0])
+        load = float(slopes.loads[nearest]) if held else None
+        needed = model.curve.inverse(needed)
     low, high = _attainable(model, made, W @ gain).T
     room = 1e-9 * np.maximum(high - low, np.abs(high))
     seen = bool(np.all((W @ reference >= low - room) & (W @ reference <= high + room)))
@@ -200,6 +242,8 @@ def _check_reference(model: IdentifiedModel, made: Made, gain: np.ndarray, refer
         attained=tuple(attained.tolist()),
         needed=tuple(needed.tolist()),
         within_limits=within,
+        held=held,
+        load=load,
         seen=seen,
         off_curve=float(distance.max()),
     )

@@ -7,7 +7,7 @@ docs/explanation/connet.md derives the method and lists the paper's misprints.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -16,10 +16,12 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
 from netctrl.core.units import unit_scale
 from netctrl.design.connet.certificate import Made, certificate, doubts, rows, steady
+from netctrl.design.connet.slopes import slope_loop
+from netctrl.frequency.hinf_norm import discrete_disk_margin
 from netctrl.model.datasets import model_of
 from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
 from netctrl.model.design.design import ConnetDesign
-from netctrl.model.identified import IdentifiedModel
+from netctrl.model.identified import IdentifiedModel, InputCurve
 from netctrl.model.io.record_file import taken
 from netctrl.model.law import LqgLaw, LqiLaw
 from netctrl.synthesis.riccati.dare import DareSolution, solve_dare
@@ -28,6 +30,8 @@ from netctrl.synthesis.riccati.tracking import integral_regulator, kalman_filter
 PAPER_INPUT_WEIGHT = 1.0 / 43378.0
 """Factor of the weight C'C, with which the printed gain is reproduced to 3.5e-4 (theory: Q1 = 43378 C'C, Q2 = 1)."""
 LQI_INPUT_WEIGHT = 0.01
+CURVE_DISK_MARGIN = 1.3
+"""At the worst slope, by default: a gain 4.7 times as high."""
 _RATE_UNIT, _TIME_UNIT = 1e6, 1e-3  # Mbit/s and ms, the units of weights
 
 Track = str | Sequence[float] | Sequence[str | Sequence[float]]
@@ -41,6 +45,7 @@ def connet(
     track: Track | None = None,
     limits: Sequence[tuple[float, float]] | None = None,
     input_weight: float | None = None,
+    disk_margin: float | None = None,
     references: Iterable[Reference] = (),
     accept: Literal["admissible", "stable"] = "admissible",
     argv: Sequence[str] = (),
@@ -67,6 +72,10 @@ def connet(
     input_weight : float, optional
         Cost of squared inputs in Mbit/s (or the model's units, where it names none), relative to squared sums of errors
         ("lqi", 0.01 by default) or squared outputs ("paper", 1/43378) in ms. A smaller weight makes the loop faster.
+    disk_margin : float, optional
+        Least disk margin, above 0 and below 2, in place of an input weight: the smallest weight that keeps it. With a
+        model that has a curve it is kept at all slopes that the trace allows at the references, at all those along the
+        curve where none is given; then 1.3 is the default.
     references : iterable of mapping or sequence, optional
         References of the outputs, by name or all p, that the certificate checks.
     accept : {"admissible", "stable"}
@@ -105,10 +114,27 @@ def connet(
     if input_weight is not None:
         weight = checked_number("input_weight", input_weight, "a number above 0", above=0.0, at_most=1e12)
     bounds = _limits(model, limits)
+    if model.curve is not None:
+        if method != "lqi":
+            raise InvalidValue("method", method, "lqi: the published law takes no model with a curve")
+        bounds = _visited_limits(model.curve, bounds)
     W = None if track is None else _tracked(model, track)
     desired = [_reference(model, each) for each in references]
     scale = weight * np.diag(_scales(model.input_units, _RATE_UNIT)) ** 2
-    made = (_lqi if method == "lqi" else _paper)(model, W, scale, bounds)
+    make = _lqi if method == "lqi" else _paper
+    if disk_margin is not None and input_weight is not None:
+        raise InvalidValue("disk_margin", disk_margin, "no disk margin beside an input weight: one sets the other")
+    if disk_margin is not None or (model.curve is not None and input_weight is None):
+        asked = CURVE_DISK_MARGIN if disk_margin is None else disk_margin
+        alpha = checked_number("disk_margin", asked, "a number above 0, at most 1.99", above=0.0, at_most=1.99)
+        slopes = _slopes_asked(model, desired)
+
+        def margin(factor: float) -> float:
+            return _least_margin(model, make(model, W, factor * scale, bounds), slopes)
+
+        weight *= _factor_for(alpha, margin)
+        scale = weight * np.diag(_scales(model.input_units, _RATE_UNIT)) ** 2
+    made = make(model, W, scale, bounds)
     W = made.tracked
     requested = ConnetInputs(
         model=model,
@@ -122,10 +148,47 @@ def connet(
     design = ConnetDesign.of(requested, made.law, proof, argv=argv, files=inputs, libraries=("numpy", "scipy"))
     if proof.status is Status.UNSTABLE:
         raise NoAdmissibleDesign(proof.warnings[0], design)
-    reason = next(iter(doubts(model, made, proof.references)), None)
+    reason = next(iter(doubts(model, made, proof.references, proof.slopes)), None)
     if reason is not None and accept == "admissible":
         raise NoAdmissibleDesign(f"{reason}; accept='stable' takes the design all the same", design)
     return design
+
+
+def _slopes_asked(model: IdentifiedModel, desired: Sequence[np.ndarray]) -> tuple[float, float]:
+    """Lowest and highest slope ratio that the trace allows in the pieces of the curve at the references, or in all."""
+    if (curve := model.curve) is None:
+        return 1.0, 1.0
+    place, pieces = model.outputs.index(curve.output), np.ones(len(curve.slope_band), dtype=bool)
+    if desired:
+        offsets = _frame(model, np.zeros((1, 2)))
+        away = np.array(desired)[:, place] - offsets["output_offset"][place]
+        v = offsets["input_offset"][0] + away / steady(model.state_space)[place, 0]
+        asked = np.searchsorted(curve.linearised, v) - 1
+        pieces[:] = False
+        for near in (-1, 0, 1):  # a loop with noise sees the neighbours too
+            pieces[(asked + near).clip(0, len(pieces) - 1)] = True
+    return float(curve.slope_band[pieces, 0].min()), float(curve.slope_band[pieces, 1].max())
+
+
+def _least_margin(model: IdentifiedModel, made: Made, slopes: tuple[float, float]) -> float:
+    """Least disk margin over slopes: at their ends and at 1."""
+    if model.curve is not None:
+        loop = slope_loop(model.state_space, made.law)
+        return min(map(loop.alpha, {*slopes, 1.0}))
+    loop = tracking_loop(model.state_space, made.law)
+    unstable = np.abs(np.linalg.eigvals(loop.response.A)).max() >= 1.0
+    return 0.0 if unstable else discrete_disk_margin(loop.difference).alpha
+
+
+def _factor_for(alpha: float, margin: Callable[[float], float]) -> float:
+    """Smallest factor of the input weight with which the margin is `alpha`: slower loops have more of it."""
+    low, high = -8.0, 8.0
+    if (most := margin(10.0**high)) < alpha:
+        raise InvalidValue("disk_margin", alpha, f"at most {most:.3g}, which the slowest loop around this model has")
+    while high - low > 0.02:
+        middle = 0.5 * (low + high)
+        low, high = (low, middle) if margin(10.0**middle) >= alpha else (middle, high)
+    return 10.0**high
 
 
 class _Noise(NamedTuple):
@@ -172,10 +235,19 @@ def _lqi(model: IdentifiedModel, W: np.ndarray | None, weight: np.ndarray, bound
     except InvalidValue as error:
         raise InvalidValue("track", error.got, error.takes) from None
     noise = _noise(model)
-    L, estimator = kalman_filter(model.A, model.C, noise.state, noise.output, noise.both)
+    curve = model.curve
+    seen = [model.outputs.index(curve.output)] if curve is not None else list(range(len(model.C)))
+    if curve is not None and (np.delete(W, seen, axis=1) != 0.0).any():
+        raise InvalidValue("track", W.tolist(), f"{curve.output}, whose curve the model has: identify that of another")
+    # Another output has another curve: the estimator of a law with a curve sees its own output alone.
+    few = noise.output[np.ix_(seen, seen)], noise.both[:, seen]
+    gains, estimator = kalman_filter(model.A, model.C[seen], noise.state, *few)
+    L = np.zeros((len(model.A), len(model.C)))
+    L[:, seen] = gains
     _check(regulator, "the regulator")
     _check(estimator, "the estimator")
-    law = LqiLaw(**_frame(model, bounds), L=L, K=K, W=W, integral_gain=integral)
+    table = None if curve is None else np.stack([curve.inputs, curve.linearised])
+    law = LqiLaw(**_frame(model, bounds), L=L, K=K, W=W, integral_gain=integral, curve=table)
     return Made(law, W, regulator, estimator)
 
 
@@ -204,6 +276,15 @@ def _limits(model: IdentifiedModel, limits: Sequence[tuple[float, float]] | None
     if found.shape != (m, 2) or not np.isfinite(found).all() or not (found[:, 0] < found[:, 1]).all():
         raise InvalidValue("limits", limits, takes)
     return found
+
+
+def _visited_limits(curve: InputCurve, bounds: np.ndarray) -> np.ndarray:
+    """Limits within what the curve's trace visited: beyond it the curve isn't known."""
+    inside = bounds.clip(curve.inputs[0], curve.inputs[-1])
+    if not inside[0, 0] < inside[0, 1]:
+        visited = f"limits within what the curve's trace visited, {curve.inputs[0]:.4g} to {curve.inputs[-1]:.4g}"
+        raise InvalidValue("limits", bounds.tolist(), visited)
+    return inside
 
 
 def _tracked(model: IdentifiedModel, track: Track) -> np.ndarray:

@@ -21,6 +21,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.ident.subspace.lq_reduction import LqReduction, triangular
+from netctrl.ident.validate import Matrices
 from netctrl.model.fit import OrderChoice
 
 METHODS = ("n4sid", "moesp", "cva")
@@ -43,11 +44,16 @@ class Subspace:
     n_inputs: int
     n_outputs: int
 
+    @property
+    def most(self) -> int:
+        """Number of states in the data."""
+        return self.U.shape[1]
+
     def gamma(self, order: int) -> np.ndarray:
         """Extended observability matrix (p i, order); raises InvalidValue where the data have a lower rank."""
-        if order > (most := self.U.shape[1]):
+        if order > self.most:
             raise InvalidValue(
-                "order", order, f"at most {most}, the number of states in these data, or a longer horizon"
+                "order", order, f"at most {self.most}, the number of states in these data, or a longer horizon"
             )
         return self.U[:, :order]
 
@@ -98,6 +104,74 @@ def states_regressed(found: Subspace, order: int, feedthrough: bool) -> tuple[np
     on_both = np.linalg.lstsq(np.hstack([X, u]), np.hstack([X_next, y]), rcond=None)[0]
     A, C = on_both[:order, :order].T, on_both[:order, order:].T
     return A, C if feedthrough else np.linalg.lstsq(X, y, rcond=None)[0].T
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictor:
+    """States of a long ARX model (PBSID-opt)."""
+
+    data: LqReduction
+    to_state: np.ndarray
+    """(k, q horizon) states from the past."""
+    singular_values: np.ndarray
+    """(k,) of the product of observability matrix and past."""
+    feedthrough: bool
+
+    @property
+    def most(self) -> int:
+        """Number of states in the data."""
+        return len(self.to_state)
+
+    def matrices(self, order: int) -> tuple[Matrices, np.ndarray]:
+        """(A, B, C, D) and K by regression on the states; A isn't made stable."""
+        i, m, p, R = self.data.horizon, self.data.n_inputs, self.data.n_outputs, self.data.factor
+        q = m + p
+        T = self.to_state[:order].T
+        X, after = R[:, : i * q] @ T, R[:, q : i * q + q] @ T
+        u, y = R[:, i * q : i * q + m], R[:, i * q + m : i * q + q]
+        known = np.hstack([X, u]) if self.feedthrough else X
+        CD = np.linalg.lstsq(known, y, rcond=None)[0]
+        ABK = np.linalg.lstsq(np.hstack([X, u, y - known @ CD]), after, rcond=None)[0].T
+        D = CD[order:].T if self.feedthrough else np.zeros((p, m))
+        return (ABK[:, :order], ABK[:, order : order + m], CD[:order].T, D), ABK[:, order + m :]
+
+
+def predictor(data: LqReduction, feedthrough: bool) -> Predictor:
+    """States from the predictor's Markov parameters C (A − KC)^k (B − KD, K), which feedback doesn't bias.
+
+    y_t is regressed on the past of u and y, and on u_t with feedthrough. Future block f of the product of observability
+    matrix and past is Σ_k C (A − KC)^{f+k} z_{t−1−k} over the k < i − f that are known; its right singular vectors are
+    the states.
+
+    Source: Chiuso 2007 (PBSID-opt).
+    """
+    i, m, p, R = data.horizon, data.n_inputs, data.n_outputs, data.factor
+    q = m + p
+    past, u, y = R[:, : i * q], R[:, i * q : i * q + m], R[:, i * q + m : i * q + q]
+    theta = np.linalg.lstsq(np.hstack([past, u]) if feedthrough else past, y, rcond=1e-12)[0][: i * q]
+    G = np.zeros((i * p, i * q))
+    for f in range(i):  # rows of the past are oldest first: lag k is block i - 1 - k
+        G[f * p : f * p + p, f * q :] = theta[: (i - f) * q].T
+    U, s, _ = np.linalg.svd(G @ past.T, full_matrices=False)
+    kept = s > s[0] * len(R) * _EPS
+    return Predictor(data, (U[:, kept].T @ G) / np.sqrt(s[kept, None]), s, feedthrough)
+
+
+def arx(data: LqReduction, lags: int, feedthrough: bool) -> tuple[Matrices, np.ndarray]:
+    """(A, B, C, D) and K of y_t = Σ a_k y_{t−k} + Σ b_k u_{t−k} + d u_t + e_t with some lags: p `lags` states.
+
+    In observer form x^k₊ = x^{k+1} + a_k y + b_k u, y = x¹ + d u + e, so that A − K C is a shift.
+    """
+    i, m, p, R = data.horizon, data.n_inputs, data.n_outputs, data.factor
+    q = m + p
+    past, u, y = R[:, (i - lags) * q : i * q], R[:, i * q : i * q + m], R[:, i * q + m : i * q + q]
+    theta = np.linalg.lstsq(np.hstack([past, u]) if feedthrough else past, y, rcond=1e-12)[0].T
+    D = theta[:, lags * q :] if feedthrough else np.zeros((p, m))
+    by_lag = theta[:, : lags * q].reshape(p, lags, q)[:, ::-1]  # rows of the past are oldest first
+    K = by_lag[:, :, m:].transpose(1, 0, 2).reshape(lags * p, p)
+    B = by_lag[:, :, :m].transpose(1, 0, 2).reshape(lags * p, m) + K @ D
+    C = np.eye(p, lags * p)
+    return (np.eye(lags * p, k=p) + K @ C, B, C, D), K
 
 
 def _places(i: int, m: int, p: int) -> tuple[list[int], list[int], list[int]]:

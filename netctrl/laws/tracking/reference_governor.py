@@ -8,7 +8,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.laws.record import Matrix, Vector
-from netctrl.laws.tracking.tracking import TrackingState
+from netctrl.laws.tracking.tracking import TrackingState, linearised
 from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 
@@ -73,7 +73,7 @@ def reference_governor(law: TrackingLaw, *, margin: float = 0.0) -> ReferenceGov
     gain = StateSpace(law.A, law.B, law.C, law.D, law.interval_s).steady_gain()
     nearest = np.linalg.pinv(law.W @ gain) @ law.W
     kept = margin * (law.high - law.low) if margin > 0.0 else np.zeros(len(F))  # limits may be infinite
-    low, high = law.low + kept - law.input_offset, law.high - kept - law.input_offset
+    low, high = (linearised(law, each) - law.input_offset for each in (law.low + kept, law.high - kept))
     ahead = by_state.reshape(-1, n + q), by_reference.reshape(-1, len(law.C))
     return ReferenceGovernor(law.output_offset, nearest, gain, *ahead, low, high)
 

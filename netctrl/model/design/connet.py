@@ -33,6 +33,33 @@ class ConnetInputs(Record, frozen=True, eq=False):
     """References to check, each (p,) [the model's units]."""
 
 
+class HeldReferences(Record, frozen=True):
+    """References for which it is proved that the loop holds them, along a model's curve."""
+
+    references: tuple[float, float]
+    """Lowest and highest of the tracked output [the model's unit]."""
+    inputs: tuple[float, float]
+    """Steady inputs there."""
+    sector: tuple[float, float]
+    """Lowest and highest ratio of slopes that the trace allows there; the circle criterion holds for each range."""
+    alpha: float
+    """Least disk margin over these ratios."""
+    load: float
+    """Other traffic that may join, such that it stays proved at all of them [the input's unit]."""
+
+
+class SlopeProof(Record, frozen=True):
+    """What is proved of the loop around a plant with a curve, by the ratio of its slope to that of the law's curve."""
+
+    stable: tuple[float, float | None]
+    """Ends of the constant ratios with which the loop is stable, exactly; null: without limit."""
+    held: HeldReferences | None
+    """Null: there is no such reference."""
+    input_deviation: float
+    """Standard deviation of the linearised input over that of the output's noise, which is to stay within limits four
+    times to both sides."""
+
+
 class ReferenceCheck(Record, frozen=True):
     """Steady state of the model at one reference."""
 
@@ -46,6 +73,10 @@ class ReferenceCheck(Record, frozen=True):
     """Whether the inputs stay within the limits; if not, `attained` is reached at the limits."""
     off_curve: float
     """Largest distance of an untracked output from its reference, relative to that reference."""
+    held: bool = True
+    """Whether it is proved that the loop holds it, where the model has a curve."""
+    load: float | None = None
+    """Other traffic that may join, such that it stays proved [the input's unit]; null: no curve, or not proved."""
     seen: bool = True
     """Whether the model was seen there: input and tracked outputs within the limits and what its trace visited."""
 
@@ -92,3 +123,5 @@ class ConnetCertificate(Record, frozen=True):
     """Checks of the requested references."""
     warnings: tuple[str, ...]
     """Cautions before using the law."""
+    slopes: SlopeProof | None = None
+    """Proof over the slopes of the model's curve; null: the model has none."""

@@ -202,6 +202,25 @@ def connet_summary(
         ("disk margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
         ("residual", f"{proof.residual_regulator:.2g} regulator, {proof.residual_estimator:.2g} estimator"),
     ]
+    if (slopes := proof.slopes) is not None:
+        most = "any" if slopes.stable[1] is None else f"{slopes.stable[1]:.3g}"
+        rows.append(("slopes", f"stable from {slopes.stable[0]:.3g} to {most} times the curve's"))
+    if slopes is not None and (held := slopes.held) is not None:
+        (low, high), (least, greatest) = held.references, held.inputs
+        ends = f"{law.inputs[0]} {least:.4g} to {greatest:.4g}"
+        rows.append(("holds", f"{low:.4g} to {high:.4g} ({ends}), also with {held.load:.3g} of load that joins"))
+        low, high = held.sector
+        rows.append(
+            ("load", f"as in the trace; x more moves the curve to f({law.inputs[0]} + x): x less for a reference")
+        )
+        rows.append(("there", f"slopes {low:.3g} to {high:.3g} times the curve's, disk margin {held.alpha:.3g}"))
+    if slopes is None:
+        how = inputs.model.identification
+        bent = None if how is None else how.line_slopes
+        shown = "nothing tells whether it is"
+        if bent is not None:
+            shown = f"the trace's errors show {bent.min():.3g} to {bent.max():.3g} times the model's"
+        rows.append(("line", f"all this holds for a link whose slope is the same everywhere; {shown}"))
     seen = "" if inputs.model.output_range is None else ", where the model's trace was"
     for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
         rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}{seen}"))

@@ -10,6 +10,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.tracking.online_map import OnlineStaticMap
+from netctrl.laws.tracking.online_shift import OnlineShift
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.laws.tracking.tracking import tracking_gains
 from netctrl.model.design.design import ConnetDesign
@@ -37,9 +38,9 @@ def check_track(plan: TrackPlan) -> None:
     """InvalidValue for a law that the program can't run."""
     if len(plan.law.high) > 1 and not plan.law.high[1] <= _MAX_BURST:
         raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MAX_BURST} packets")
-    if isinstance(plan.schedule, OnlineStaticMap):
+    if isinstance(plan.schedule, OnlineStaticMap | OnlineShift):
         takes = "a GainSchedule, such as netctrl.laws.tracking.online_map.online_schedule of a run's curve"
-        raise InvalidValue("schedule", "OnlineStaticMap", takes)
+        raise InvalidValue("schedule", type(plan.schedule).__name__, takes)
     governor = plan.governor
     if governor is not None and governor.by_state.size + governor.by_reference.size > _MAX_NUMBERS:
         got = f"{len(governor.by_state) // len(governor.low)} samples ahead"

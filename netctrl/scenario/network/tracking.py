@@ -13,9 +13,17 @@ import numpy as np
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import unit_scale
 from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
+from netctrl.laws.tracking.online_shift import OnlineShift, learn_shift, shifted
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
 from netctrl.laws.tracking.schedule import GainSchedule, scheduled
-from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_tracking, step_tracking, tracking_gains
+from netctrl.laws.tracking.tracking import (
+    TrackingGains,
+    TrackingState,
+    linearised,
+    start_tracking,
+    step_tracking,
+    tracking_gains,
+)
 from netctrl.model.design.design import ConnetDesign, read_design
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.network.track import Track, regulator_of, tracked_groups
@@ -78,7 +86,7 @@ class TrackPlan(NamedTuple):
     start: int
     """Number of intervals before that, in which each flow sends what it offers."""
     governor: ReferenceGovernor | None
-    schedule: GainSchedule | OnlineStaticMap | None
+    schedule: GainSchedule | OnlineStaticMap | OnlineShift | None
 
 
 class Periods(NamedTuple):
@@ -94,6 +102,8 @@ class Periods(NamedTuple):
     """(T, m) before the limits, within them where a static map is learned; NaN while the law was off."""
     curve: OnlineStaticMap | None = None
     """The learned static map."""
+    shift: np.ndarray | None = None
+    """(T,) the learned shift of the law's curve that it took, at the end of each interval."""
 
 
 class TrackedFlows(NamedTuple):
@@ -139,7 +149,7 @@ class GateDraws(NamedTuple):
 def track_plan(
     scenario: Any,
     design: ConnetDesign | TrackingLaw | None = None,
-    schedule: GainSchedule | OnlineStaticMap | None = None,
+    schedule: GainSchedule | OnlineStaticMap | OnlineShift | None = None,
 ) -> TrackPlan:
     """Intervals of a scenario's `Track` under a law.
 
@@ -148,9 +158,10 @@ def track_plan(
     scenario : Scenario
     design : ConnetDesign or TrackingLaw, optional
         In place of the file that the control names.
-    schedule : GainSchedule or OnlineStaticMap, optional
+    schedule : GainSchedule, OnlineStaticMap or OnlineShift, optional
         Gives the law the same speed at all points of the curve (`netctrl.laws.tracking.schedule`); an `OnlineStaticMap`
-        also learns from each interval (`netctrl.laws.tracking.online_map`).
+        also learns from each interval (`netctrl.laws.tracking.online_map`), an `OnlineShift` how far a law's own curve
+        has moved (`netctrl.laws.tracking.online_shift`).
 
     Raises
     ------
@@ -172,6 +183,10 @@ def track_plan(
         raise InvalidValue("control.reference", rows, "references, with a law that isn't a Design's")
     paper = whole and design.inputs.law == "paper"
     measured = control.measured or ("average" if paper else "period")
+    own = getattr(law, "curve", None) is not None
+    if schedule is not None and own != isinstance(schedule, OnlineShift):
+        takes = "none or an OnlineShift: this law has a curve, and its gain follows it" if own else "a law with a curve"
+        raise InvalidValue("schedule", type(schedule).__name__, takes)
     first = law.input_offset.copy()
     unit = unit_scale(law.input_units[0]) or MBIT
     if control.first_rate is not None:
@@ -225,7 +240,7 @@ def in_turn(references: Any, periods: int) -> np.ndarray:
 def middle(design: ConnetDesign) -> np.ndarray:
     """(p,) steady outputs of a Design's model in the middle of its inputs' limits."""
     law = design.law
-    offset = 0.5 * (law.low + law.high) - law.input_offset
+    offset = 0.5 * (linearised(law, law.low) + linearised(law, law.high)) - law.input_offset
     return law.output_offset + np.array(design.certificate.plant_dc_gain) @ offset
 
 
@@ -243,7 +258,10 @@ def run_periods(plan: TrackPlan, advance: Callable[[float, int], Period]) -> Per
     desired, state = plan.reference, plan.state
     (T, p), m = desired.shape, len(law.inputs)
     driven: list[tuple[float, int, Period]] = []
-    curve, factors = (schedule, None) if isinstance(schedule, OnlineStaticMap) else (None, schedule)
+    curve = schedule if isinstance(schedule, OnlineStaticMap) else None
+    factors = schedule if isinstance(schedule, GainSchedule) else None
+    shift = schedule if isinstance(schedule, OnlineShift) else None
+    moved = np.zeros(T)
     given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
     gains, cut = tracking_gains(law), law.output_offset.copy()
     for k in range(T):
@@ -261,10 +279,13 @@ def run_periods(plan: TrackPlan, advance: Callable[[float, int], Period]) -> Per
             curve = learn(curve, state.applied, seen[k])
             factors = online_schedule(curve)
         shown = seen[k] if factors is None else scheduled(factors, seen[k], given[k], state.applied)
+        if shift is not None:
+            shift = learn_shift(shift, state.applied, seen[k])
+            gains, moved[k] = shifted(shift), shift.used
         if curve is not None:
             shown = _answered(gains, state, shown, given[k])
         state = step_tracking(gains, state, shown, given[k])
-    return Periods(driven, given, seen, commanded, curve)
+    return Periods(driven, given, seen, commanded, curve, None if shift is None else moved)
 
 
 def _answered(gains: TrackingGains, state: TrackingState, shown: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -299,13 +320,15 @@ def driven_columns(interval: float, driven: Sequence[tuple[float, int, Period]])
 
 def law_columns(plan: TrackPlan, found: Periods) -> dict[str, np.ndarray]:
     """Columns of the table `signals`, in the law's units: measured outputs, their references, those that a governor
-    gives, the inputs that the law commands, before their limits (NaN while it was off), and whether one is at its
-    limit."""
+    gives, a learned shift of its curve, the inputs that the law commands, before their limits (NaN while it was off),
+    and whether one is at its limit."""
     law, columns = plan.law, {}
     for place, name in enumerate(law.outputs):
         columns[f"measured {name}"] = found.measured[:, place]
         columns[f"reference {name}"] = plan.reference[:, place]
         columns[f"given {name}"] = found.given[:, place]
+    if found.shift is not None:
+        columns["shift"] = found.shift
     columns |= {f"commanded {name}": found.commanded[:, place] for place, name in enumerate(law.inputs)}
     at_limit = (found.commanded >= law.high) | (found.commanded <= law.low)
     return columns | {"at limit": at_limit.any(axis=1).astype(float)}

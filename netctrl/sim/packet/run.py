@@ -13,6 +13,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_function, checked_kind, checked_number, checked_numbers
 from netctrl.laws.aqm.records import DesignQueue
 from netctrl.laws.tracking.online_map import OnlineStaticMap
+from netctrl.laws.tracking.online_shift import OnlineShift
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign, HftracDesign
 from netctrl.model.io.provenance import Provenance, provenance
@@ -46,7 +47,7 @@ def simulate_packets(
     *,
     design: HftracDesign | ConnetDesign | TrackingLaw | None = None,
     gains: np.ndarray | None = None,
-    schedule: GainSchedule | OnlineStaticMap | None = None,
+    schedule: GainSchedule | OnlineStaticMap | OnlineShift | None = None,
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
@@ -62,10 +63,11 @@ def simulate_packets(
     gains : ndarray, shape (N + 1,) or (C, N + 1), optional
         In a data centre: K[N] of MPCC for all paths, or for each of C kinds of path, the shortest round trip first. By
         default the Riccati gain of the scheme's weights.
-    schedule : GainSchedule or OnlineStaticMap, optional
+    schedule : GainSchedule, OnlineStaticMap or OnlineShift, optional
         With a control of kind track: gives the law the same speed at all points of the curve
         (`netctrl.laws.tracking.schedule`); an `OnlineStaticMap` also learns the curve from each interval
-        (`netctrl.laws.tracking.online_map`), which the table `curve` of the result has.
+        (`netctrl.laws.tracking.online_map`), which the table `curve` of the result has; an `OnlineShift` learns how far
+        the law's own curve has moved, the column `shift` of the table `signals`.
     progress : callable, optional
         Called now and then with the share that is done, from 0 to 1.
     argv, inputs : iterable of str and of Path

@@ -9,6 +9,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_flag, checked_kind, checked_names, checked_word
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values
+from netctrl.laws.tracking.online_shift import OnlineShift
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.model.design.design import ConnetDesign
 from netctrl.model.law import TrackingLaw
@@ -117,7 +118,7 @@ def run_tracked(
     ready: PacketProblem,
     design: ConnetDesign | TrackingLaw | None = None,
     *,
-    schedule: GainSchedule | OnlineStaticMap | None = None,
+    schedule: GainSchedule | OnlineStaticMap | OnlineShift | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[PacketState, dict[str, dict[str, np.ndarray]]]:
     """Run a scenario under the law of its `Track`: the state at the end, and the result's tables `signals`, of each

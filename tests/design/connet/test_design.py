@@ -240,7 +240,7 @@ def test_references_that_the_trace_did_not_visit_are_refused(reference):
     [
         ({"steady_gain_draws": np.array([[[-0.1]], [[0.15]], [[0.4]]])}, "doesn't determine the steady gain: 3 draws"),
         ({"steady_gain_draws": np.array([[[0.1]], [[0.15]], [[0.21]]])}, "0.667 to 1.4 times the model's"),
-        ({"feedback": True}, "from a trace with feedback"),
+        ({"biased": True}, "from a trace with feedback"),
     ],
 )
 def test_a_model_that_is_none_for_a_controller_is_refused(changes, said):

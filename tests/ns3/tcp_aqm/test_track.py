@@ -313,6 +313,8 @@ def random_law(seed: int) -> TrackingLaw:
     return netctrl.connet(model, track=["delay", "throughput"], limits=[(-2.0, 3.0), (-1.0, 2.0)]).law
 
 
+CURVED = msgspec.structs.replace(LQI.law, curve=np.array([[0.0, 40.0, 70.0, 95.0], [0.0, 12.0, 35.0, 95.0]]))
+
 LAWS: dict[str, TrackPlan] = {
     "paper": plan_for(PAPER.law),
     "lqi": plan_for(LQI.law, first_rate=40e6),
@@ -320,6 +322,8 @@ LAWS: dict[str, TrackPlan] = {
     "without integral": plan_for(LqgLaw(**observer(), K=20.0 * TWO.K)),
     "random 1": plan_for(random_law(1)),
     "random 2": plan_for(random_law(2)),
+    "curved": plan_for(CURVED),
+    "curved and governed": plan_for(CURVED, governor=reference_governor(CURVED, margin=0.1)),
     "governed": plan_for(LQI.law, governor=reference_governor(LQI.law, margin=0.1)),
     "two governed": plan_for(random_law(3), governor=reference_governor(random_law(3))),
     "scheduled": plan_for(LQI.law, schedule=SCHEDULE),

@@ -29,13 +29,15 @@ struct TrackingGains
     Vector low;          ///< (m) least inputs
     Vector high;         ///< (m) greatest inputs
     bool integrates;     ///< whether the law has integrals; without them the reference enters by the observer
+    Vector points;       ///< (k) first inputs at which its curve is broken, rising; 0 and 1 without a curve
+    Vector linearised;   ///< (k) the model's inputs there, rising
 };
 
 struct TrackingState
 {
     Vector estimate{};  ///< (n) of the state
     Vector integral{};  ///< (q) z
-    Vector applied{};   ///< (m) v, inputs as they were applied [the model's units]
+    Vector applied{};   ///< (m) v, inputs as they were applied [the law's units]
     Vector commanded{}; ///< (m) u, before the limits
 };
 
@@ -56,11 +58,29 @@ struct GainSchedule
     Matrix factors; ///< (k, p) gain of the law's model over the gain here
 };
 
+/// Inputs, (m), of which the first goes through a piecewise linear curve, straight on beyond its ends.
+inline Vector
+Curved(const Vector& points, const Vector& values, const Vector& inputs)
+{
+    const int64_t last = static_cast<int64_t>(points.size()) - 1;
+    int64_t right = std::min<int64_t>(1, last);
+    while (right < last && points[right] < inputs[0])
+    {
+        right += 1;
+    }
+    const int64_t left = right - 1;
+    const double slope = (values[right] - values[left]) / (points[right] - points[left]);
+    Vector through = 1.0 * inputs;
+    through[0] = values[left] + slope * (inputs[0] - points[left]);
+    return through;
+}
+
 /// One sample of u = -K x - Kz z + u0, x+ = A x + B v + L (y - C x - D v), z+ = z + W (r - y).
 ///
 /// v is u within its limits; where it isn't u, z is set back until it is (Hanus' conditioning). Without W and Kz the
-/// reference enters by the observer: y - r in place of y. Inputs and outputs are deviations from their offsets, in the
-/// units of the Design; `applied` of what comes back is what to apply until the next sample.
+/// reference enters by the observer: y - r in place of y. With a curve, u and v are inputs of the model, in which the
+/// plant is linear; their images under its inverse are what is limited and applied. Inputs and outputs are deviations
+/// from their offsets, in the units of the Design; `applied` of what comes back is what to apply until the next sample.
 ///
 /// Source: CONNET paper, eqs. 2 and 3.
 inline TrackingState
@@ -69,7 +89,7 @@ StepTracking(const TrackingGains& gains, const TrackingState& state, const Vecto
 {
     const Vector y = measured - gains.outputOffset;
     const Vector r = reference - gains.outputOffset;
-    const Vector v = state.applied - gains.inputOffset;
+    const Vector v = Curved(gains.points, gains.linearised, state.applied) - gains.inputOffset;
     Vector innovation = y - gains.C * state.estimate - gains.D * v;
     if (!gains.integrates)
     {
@@ -77,9 +97,10 @@ StepTracking(const TrackingGains& gains, const TrackingState& state, const Vecto
     }
     Vector integral = state.integral + gains.W * (r - y);
     const Vector estimate = gains.A * state.estimate + gains.B * v + gains.L * innovation;
-    const Vector commanded = -(gains.K * estimate) - gains.integralGain * integral + gains.inputOffset;
+    const Vector linear = -(gains.K * estimate) - gains.integralGain * integral + gains.inputOffset;
+    const Vector commanded = Curved(gains.linearised, gains.points, linear);
     const Vector applied = Clip(commanded, gains.low, gains.high);
-    integral = integral - gains.back * (applied - commanded);
+    integral = integral - gains.back * (Curved(gains.points, gains.linearised, applied) - linear);
     return TrackingState{estimate, integral, applied, commanded};
 }
 
@@ -148,6 +169,8 @@ ForEach(TrackingGains& row, Visit visit)
     visit("low", row.low);
     visit("high", row.high);
     visit("integrates", row.integrates);
+    visit("points", row.points);
+    visit("linearised", row.linearised);
 }
 
 template <class Visit>

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.output_error import compressed, damped, fit
+from netctrl.ident.descent.output_error import compressed, damped, fit
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples
 from netctrl.ident.validate import Matrices, predicted
 
@@ -153,9 +153,10 @@ def _regressed(task: _Task, data: LqReduction, none: _Tried) -> np.ndarray | Non
         if len(u) > 2 * i:
             past: Any = np.lib.stride_tricks.sliding_window_view(np.hstack([u, y]), i + 1, axis=0)
             pairs.append((y[i:] - np.einsum("tqk,kqp->tp", past, theta, optimize=True), s[i:]))
-    if not pairs:
+    if sum(np.isfinite(e).all(axis=1).sum() for e, _ in pairs) <= len(A):
         return None
-    found, W = fit(A, C, pairs, True), np.atleast_2d(np.cov(np.vstack([e for e, _ in pairs]).T, bias=True))
+    W = _covariance(np.vstack([e for e, _ in pairs]))
+    found = fit(A, C, [(np.nan_to_num(e), s) for e, s in pairs], len(C))
     G = found.B
     return G if np.abs(np.linalg.eigvals(A - G @ C)).max() < task.radius else _kalman(A, C, G @ W @ G.T, W, G @ W)
 
@@ -196,7 +197,12 @@ def _tried(task: _Task, K: np.ndarray) -> _Tried | None:
         return None
     K = np.ascontiguousarray(K)  # one memory layout, so that kernels compile once
     errors = [y - predicted(task.model, K, [(u, y)]) for u, y in task.segments]
-    return _Tried(K, errors, np.atleast_2d(np.cov(np.vstack(errors).T, bias=True)))
+    return _Tried(K, errors, _covariance(np.vstack(errors)))
+
+
+def _covariance(errors: np.ndarray) -> np.ndarray:
+    """(p, p) of the samples in which no output is missing."""
+    return np.atleast_2d(np.cov(errors[np.isfinite(errors).all(axis=1)].T, bias=True))
 
 
 def _linearised(task: _Task, at: _Tried) -> np.ndarray:
@@ -208,5 +214,5 @@ def _linearised(task: _Task, at: _Tried) -> np.ndarray:
     values, vectors = at.spread()
     root = np.vstack([(vectors / np.sqrt(values)).T, np.diag(np.sqrt(task.extra / (np.diag(at.V) + NOISELESS)))])
     root = root[root.any(axis=1)]
-    weighted = [(e, e @ root.T) for e in at.errors]
-    return compressed(A - at.K @ C, root @ C, None, None, weighted, False)[0]
+    weighted = [(np.nan_to_num(e), e @ root.T) for e in at.errors]
+    return compressed(A - at.K @ C, root @ C, None, None, weighted, 0)[0]

@@ -6,19 +6,19 @@ on ŷ is that of the same filters applied to the states. The regression is compr
 memory doesn't grow.
 
 Source: Verhaegen and Verdult 2007, sections 7.3 (least squares) and 8.2 (Gauss-Newton on a full parametrisation, whose
-redundant directions the damping leaves alone; McKelvey and Helmersson 1997).
+redundant directions are removed).
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.kernels import regressors
+from netctrl.ident.descent.kernels import regressors
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 CALM = 1e-9
@@ -43,7 +43,7 @@ class Fitted:
     initial: np.ndarray
     """(S, n) state at the first sample of each segment."""
     error: float
-    """Mean of (y − ŷ)² over samples and outputs."""
+    """Mean of (y − ŷ)² over samples and outputs, missing ones aside."""
 
     def __post_init__(self) -> None:
         for name in ("A", "B", "C", "D", "offset", "initial"):  # one memory layout, so that kernels compile once
@@ -55,31 +55,40 @@ class Fitted:
         return float(np.abs(np.linalg.eigvals(self.A)).max())
 
 
-def fit(A: np.ndarray, C: np.ndarray, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
-    """B, D, c and initial states of least squared simulation error for given A and C."""
+def fit(A: np.ndarray, C: np.ndarray, segments: Sequence[Segment], direct: int) -> Fitted:
+    """B, D of the first `direct` inputs, c and initial states of least squared simulation error for given A and C."""
     A, C = np.ascontiguousarray(A), np.ascontiguousarray(C)
-    triangle, heads = compressed(A, C, None, None, segments, feedthrough)
-    return _solved(A, C, triangle, heads, segments, feedthrough)
+    triangle, heads = compressed(A, C, None, None, segments, direct)
+    return _solved(A, C, triangle, heads, segments, direct)
 
 
-def refine(start: Fitted, segments: Sequence[Segment], feedthrough: bool) -> Fitted:
-    """Local optimum of all parameters from `start`, with stable steps only (Levenberg-Marquardt)."""
+def refine(
+    start: Fitted,
+    segments: Sequence[Segment],
+    direct: int,
+    *,
+    usable: Callable[[Fitted], bool] = lambda found: True,
+    steps: int = _MAX_STEPS,
+    enough: float = _ENOUGH,
+) -> Fitted:
+    """Local optimum of all parameters from `start`, with stable and `usable` steps only (Levenberg-Marquardt)."""
     best, damping = start, 1e-3
     triangle = None
-    for _ in range(_MAX_STEPS):
+    for _ in range(steps):
         if triangle is None:
-            best = balanced(best)
+            best = output_normal(best)
             n, p = len(best.A), len(best.C)
-            triangle, _ = compressed(best.A, best.C, best.B, best.initial, segments, feedthrough)
-        step = damped(triangle, n * n + n * p, damping)
+            ways = directions(best.A, best.C)
+            triangle, _ = compressed(best.A, best.C, best.B, best.initial, segments, direct, ways)
+        step = ways @ damped(triangle, ways.shape[1], damping)
         A, C = best.A + step[: n * n].reshape(n, n), best.C + step[n * n :].reshape(p, n)
         found = None
         if np.abs(np.linalg.eigvals(A)).max() < _LARGEST_RADIUS:
-            found = fit(A, C, segments, feedthrough)
-        if found is not None and found.error < best.error:
+            found = fit(A, C, segments, direct)
+        if found is not None and found.error < best.error and usable(found):
             gain = 1.0 - found.error / best.error
             best, triangle, damping = found, None, max(damping * 0.1, 1e-9)
-            if gain < _ENOUGH:
+            if gain < enough:
                 break
         else:
             damping *= 10.0
@@ -94,18 +103,22 @@ def compressed(
     B: np.ndarray | None,
     initial: np.ndarray | None,
     segments: Sequence[Segment],
-    feedthrough: bool,
+    direct: int,
+    ways: np.ndarray | None = None,
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Triangular factor of the regression on what all segments share, y last, and each segment's rows that give x_0.
 
-    With B and initial states, the regressors for A and C come first.
+    With B and initial states, the regressors for A and C along `ways` come first.
     """
     m, (p, n) = segments[0][0].shape[1], C.shape
-    moving = B is not None
+    moving = ways is not None
     B = np.zeros((n, m)) if B is None else B
-    width = n + (n * n + p * n if moving else 0) + n * m + (p * m if feedthrough else 0) + p + 1
+    ways = np.zeros((0, 0)) if ways is None else ways
+    kept, all_of = ways.shape[1], len(ways)
+    width = n + kept + n * m + p * direct + p + 1
     block = max(_BLOCK, 2 * width) // p
     rows = np.empty((width + block * p, width))  # a triangle, and the block stacked below it
+    full = np.empty((block * p, width - kept + all_of))
     triangle, heads = np.zeros((0, width - n)), []
     for number, (u, y) in enumerate(segments):
         state = np.zeros(n) if initial is None else initial[number].copy()
@@ -113,8 +126,13 @@ def compressed(
         rows[:width] = 0.0
         for first in range(0, len(u), block):
             part = slice(first, first + block)
-            last = width + len(u[part]) * p
-            regressors(A, B, C, u[part], y[part], state, free, filters, moving, feedthrough, rows[width:last])
+            now = full[: len(u[part]) * p]
+            last = width + len(now)
+            regressors(A, B, C, u[part], y[part], state, free, filters, moving, direct, now)
+            now[np.isnan(now[:, -1])] = 0.0  # missing outputs tell nothing
+            rows[width:last, :n] = now[:, :n]
+            rows[width:last, n : n + kept] = now[:, n : n + all_of] @ ways
+            rows[width:last, n + kept :] = now[:, n + all_of :]
             rows[:width] = triangular(rows[:last])
         heads.append(rows[:n].copy())
         triangle = triangular(np.vstack([triangle, rows[n:width, n:]]))
@@ -127,19 +145,20 @@ def _solved(
     triangle: np.ndarray,
     heads: Sequence[np.ndarray],
     segments: Sequence[Segment],
-    feedthrough: bool,
+    direct: int,
 ) -> Fitted:
     m, (p, n) = segments[0][0].shape[1], C.shape
-    samples = sum(len(u) for u, _ in segments)
+    measured = sum(np.count_nonzero(np.isfinite(y)) for _, y in segments)
     calm = np.zeros((p, triangle.shape[1]))
-    calm[:, -1 - p : -1] = np.sqrt(CALM * samples) * np.eye(p)
+    calm[:, -1 - p : -1] = np.sqrt(CALM * measured / p) * np.eye(p)
     rows = np.vstack([triangle, calm])
     found = _lstsq(rows[:, :-1], rows[:, -1])
     left = triangle[:, -1] - triangle[:, :-1] @ found
     initial = np.array([_lstsq(head[:, :n], head[:, -1] - head[:, n:-1] @ found) for head in heads])
     B, rest = found[: n * m].reshape(n, m), found[n * m :]
-    D = rest[: p * m].reshape(p, m) if feedthrough else np.zeros((p, m))
-    return Fitted(A, B, C, D, rest[-p:], initial, float(left @ left) / (samples * p))
+    D = np.zeros((p, m))
+    D[:, :direct] = rest[: p * direct].reshape(p, direct)
+    return Fitted(A, B, C, D, rest[-p:], initial, float(left @ left) / measured)
 
 
 def _lstsq(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -161,23 +180,58 @@ def damped(triangle: np.ndarray, count: int, damping: float) -> np.ndarray:
     return (Vt.T @ (s / (s * s + damping * s[0] ** 2) * (U.T @ error))) / size
 
 
-def balanced(fitted: Fitted) -> Fitted:
-    """Coordinates with equal controllability and observability of each state, so that the damping treats them alike."""
-    A, B, C = fitted.A, fitted.B, fitted.C
+def directions(A: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Changes (n² + p n, p n) of A and C, row by row, in output-normal coordinates: all that outputs tell of them.
+
+    S = (A; C) has orthonormal columns there, and the changes S⊥ Z of it, Z (p, n), are none of coordinates: those are
+    A dT − dT A and C dT, and S' times them is dT − A' dT A, which is 0 only for dT = 0.
+
+    Source: McKelvey, Helmersson and Ribarits 2004, on the p n parameters of an observable pair.
+    """
+    n = len(A)
+    return np.kron(np.linalg.qr(np.vstack([A, C]), mode="complete")[0][:, n:], np.eye(n))
+
+
+def output_normal(fitted: Fitted) -> Fitted:
+    """Coordinates with A'A + C'C = I, in which A is a contraction; as they are where that is lost to rounding."""
+    A, C = fitted.A, fitted.C
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", sl.LinAlgWarning)
+            Q = sl.solve_discrete_lyapunov(A.T, C.T @ C)
+        T = np.linalg.cholesky(Q + 1e-13 * np.trace(Q) / len(A) * np.eye(len(A))).T
+        inverse = np.linalg.inv(T)
+    except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
+        return fitted
+    return _moved(fitted, inverse, T)
+
+
+def settled(A: np.ndarray, B: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """T and T⁻¹ of coordinates T⁻¹ x that are the system's own: balanced, each state positive where it is seen most.
+
+    The identity where they are lost to rounding.
+    """
+    n = len(A)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", sl.LinAlgWarning)
             P = sl.solve_discrete_lyapunov(A, B @ B.T)
             Q = sl.solve_discrete_lyapunov(A.T, C.T @ C)
-        n = len(A)
         L = np.linalg.cholesky(P + 1e-12 * np.trace(P) / n * np.eye(n))
         U, s, _ = np.linalg.svd(L.T @ Q @ L)
         T = (L @ U) / np.maximum(s, 1e-12 * s[0]) ** 0.25
+        seen = C @ T
+        rows = np.abs(seen).argmax(axis=0)
+        T *= np.where(seen[rows, np.arange(n)] < 0.0, -1.0, 1.0)
         inverse = np.linalg.inv(T)
     except (np.linalg.LinAlgError, sl.LinAlgWarning, ValueError):
-        return fitted
+        return np.eye(n), np.eye(n)
+    return (T, inverse) if np.isfinite(T).all() and np.isfinite(inverse).all() else (np.eye(n), np.eye(n))
+
+
+def _moved(fitted: Fitted, T: np.ndarray, inverse: np.ndarray) -> Fitted:
+    """Coordinates T⁻¹ x, where these are floats."""
     if not (np.isfinite(T).all() and np.isfinite(inverse).all()):
         return fitted
-    return Fitted(
-        inverse @ A @ T, inverse @ B, C @ T, fitted.D, fitted.offset, fitted.initial @ inverse.T, fitted.error
-    )
+    A, B, C = inverse @ fitted.A @ T, inverse @ fitted.B, fitted.C @ T
+    return Fitted(A, B, C, fitted.D, fitted.offset, fitted.initial @ inverse.T, fitted.error)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.ident.subspace.lq_reduction import LqReduction
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
 from netctrl.model.datasets import trace_path
 from netctrl.model.io.table import SAME, index_interval
 from netctrl.model.signals import SignalTrace, read_signals
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from netctrl.core.names import IdentMethod
+    from netctrl.core.names import Focus, IdentMethod
 
     Samples = np.ndarray | pd.Series | pd.DataFrame | Sequence[float] | Sequence[Sequence[float]]
     Table = pd.DataFrame | str | os.PathLike[str]
@@ -35,10 +36,12 @@ if TYPE_CHECKING:
         order: int | Literal["auto"]
         method: IdentMethod
         horizon: int | None
-        feedthrough: bool
+        delay: int | Sequence[int] | Literal["auto"]
+        focus: Focus
+        feedthrough: bool | Literal["auto"]
+        stable: bool | Literal["auto"]
         held_out: float | SignalTrace | None
         refine: bool | Literal["auto"]
-        bootstrap: int
         seed: int
         argv: Iterable[str]
         files: Iterable[Path]
@@ -108,15 +111,6 @@ def signals_of(
         return read_signals(trace_path(os.fspath(trace)), **options)
     frame: Any = trace
     return SignalTrace.from_pandas(frame, **options)
-
-
-def check_complete(*traces: SignalTrace | None) -> None:
-    """InvalidValue where outputs are missing."""
-    for trace in filter(None, traces):
-        missing = np.isnan(trace.output_values).sum(axis=0)
-        if missing.any():
-            where = f"column {trace.outputs[int(missing.argmax())]!r}"
-            raise InvalidValue(where, f"{missing.max()} missing samples", "outputs without gaps: leave these rows out")
 
 
 def _is_experiment(part: Any) -> bool:
@@ -211,3 +205,56 @@ def check_excitation(data: LqReduction, names: Sequence[str], order: int) -> lis
 def _named(data: LqReduction, names: Sequence[str], least: float, needed: int) -> str:
     poor = [name for j, name in enumerate(names) if excitation(data, [j], least=least) < needed]
     return f"{', '.join(poor)}: excites" if poor else f"{', '.join(names)}: move together, excite"
+
+
+_RIGID = 1e-12  # relative to a channel's size: a channel that moves less is constant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """Means and standard deviations of the signals used for a model."""
+
+    u_mean: np.ndarray
+    u_size: np.ndarray
+    y_mean: np.ndarray
+    y_size: np.ndarray
+
+    @classmethod
+    def of(cls, trace: SignalTrace) -> Scale:
+        parts: list[np.ndarray] = []
+        for names, values in ((trace.inputs, trace.input_values), (trace.outputs, trace.output_values)):
+            largest = np.nanmax(np.abs(values), axis=0)
+            unit = np.where(largest > 0.0, largest, 1.0)  # squares of any float's share of it are floats
+            mean, size = np.nanmean(values, axis=0), np.nanstd(values / unit, axis=0) * unit
+            for k, name in enumerate(names):
+                if size[k] <= _RIGID * largest[k]:
+                    takes = "a signal that varies: leave this column out, or record while it varies"
+                    raise InvalidValue(f"column {name!r}", f"{values[0, k]:.6g} in all samples", takes)
+            parts += [mean, size]
+        return cls(*parts)
+
+    def scaled(self, trace: SignalTrace) -> list[Segment]:
+        return [((u - self.u_mean) / self.u_size, (y - self.y_mean) / self.y_size) for u, y in trace.segments()]
+
+
+def parted(trace: SignalTrace, held_out: object) -> tuple[SignalTrace, SignalTrace | None]:
+    """Segments for estimation and for validation."""
+    if held_out is None:
+        return trace, None
+    if not isinstance(held_out, SignalTrace):
+        try:
+            learned, tried = trace.split(cast(float, held_out))
+        except InvalidValue as error:
+            raise InvalidValue("held_out", held_out, error.takes) from None
+    else:
+        learned, tried = trace, held_out
+        if (tried.inputs, tried.outputs) != (trace.inputs, trace.outputs) or tried.interval_s != trace.interval_s:
+            raise InvalidValue("held_out", "other signals", "a trace of the same inputs, outputs and interval")
+    values = tried.output_values
+    spreads = np.fmax.reduce(values, axis=0) - np.fmin.reduce(values, axis=0)
+    still = [name for name, spread in zip(tried.outputs, spreads, strict=True) if not spread > 0.0]
+    if still:
+        raise InvalidValue(
+            "held_out", f"a constant {still[0]!r}", "samples in which all outputs vary: choose another share"
+        )
+    return learned, tried

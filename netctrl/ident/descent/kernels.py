@@ -41,16 +41,19 @@ def predict(
     u: np.ndarray,
     y: np.ndarray,
 ) -> np.ndarray:
-    """(T, p) outputs one sample ahead, from state x on: x₊ = A x + B u + K (y − ŷ)."""
+    """(T, p) outputs one sample ahead, from state x on: x₊ = A x + B u + K (y − ŷ); a missing y, NaN, is taken as ŷ."""
     found = np.zeros(y.shape)
     now, after = x.copy(), np.empty_like(x)
+    error = np.empty(y.shape[1])
     for t in range(len(u)):
         _add(found[t], C, now)
         _add(found[t], D, u[t])
+        for k in range(len(error)):
+            error[k] = 0.0 if np.isnan(y[t, k]) else y[t, k] - found[t, k]
         after[:] = 0.0
         _add(after, A, now)
         _add(after, B, u[t])
-        _add(after, K, y[t] - found[t])
+        _add(after, K, error)
         now, after = after, now
     return found
 
@@ -77,10 +80,10 @@ def regressors(
     free: np.ndarray,
     filters: np.ndarray,
     moving: bool,
-    direct: bool,
+    direct: int,
     rows: np.ndarray,
 ) -> None:
-    """Fill `rows` (T p, columns) with x_0, then A and C (where `moving`), B, D (where `direct`), c and y.
+    """Fill `rows` (T p, columns) with x_0, then A and C (where `moving`), B, D of the first `direct` inputs, c and y.
 
     What is carried on: state (n,) x; free (p, n) C A^t; filters (p, s, n) of the inputs, and of the states where
     `moving`.
@@ -111,10 +114,9 @@ def regressors(
                 for j in range(m):
                     row[at] = filters[out, j, i]
                     at += 1
-            if direct:
-                for j in range(m):
-                    row[at + out * m + j] = u[t, j]
-                at += p * m
+            for j in range(direct):
+                row[at + out * direct + j] = u[t, j]
+            at += p * direct
             row[at + out] = 1.0
             row[at + p] = y[t, out]
             for j in range(s):

@@ -44,6 +44,10 @@ class Flaw:
     """Finding, with numbers, and what to do."""
     missing: np.ndarray | None = None
     """(T,) samples that are better treated as missing; None where that is no remedy."""
+    other: str = ""
+    """Input of a delay."""
+    lag: int = 0
+    """Samples after which the output responds to it."""
 
 
 def flaws(trace: SignalTrace) -> list[Flaw]:
@@ -64,7 +68,7 @@ def flaws(trace: SignalTrace) -> list[Flaw]:
     Examples
     --------
     >>> import netctrl, numpy as np
-    >>> from netctrl.ident.flaws import flaws
+    >>> from netctrl.ident.data.flaws import flaws
     >>> u = netctrl.gbn(500, (0.0, 1.0), np.random.default_rng(1))[:, 0]
     >>> y = np.convolve(u, [0.0, 1.0, 0.5])[:500] + 0.01 * np.random.default_rng(2).normal(size=500)
     >>> y[100] = 7.0
@@ -319,6 +323,8 @@ def _wandering(name: str, U: np.ndarray, y: np.ndarray, starts: tuple[int, ...])
     B = max(1, T // 150)
     mean = _means(y, B)
     there = np.isfinite(mean)
+    if there.sum() < 30:
+        return
     mean = mean[there]
     past = 1.0 - 7.0 / len(mean)
 
@@ -340,7 +346,7 @@ def _wandering(name: str, U: np.ndarray, y: np.ndarray, starts: tuple[int, ...])
         left = [mean - each @ theta for each, theta in zip(tried, fits, strict=True)]
         best = int(np.argmin([np.sum(differences(each) ** 2) for each in left]))
         X, w = tried[best], left[best]
-    if len(w) < 30 or w.std() < 0.1 * np.nanstd(y):
+    if w.std() < 0.1 * np.nanstd(y):
         return
     t = np.linspace(-1.0, 1.0, len(w))
     slope = (t @ w) / (t @ t)
@@ -386,4 +392,4 @@ def _delays(trace: SignalTrace, name: str, fit: _Arx) -> Iterator[Flaw]:
         sharp = ratio[first] > 8.0 and 6.0 * fit.b_deviation[j, :first].max(initial=0.0) < abs(fit.b[j, first])
         if first >= 3 and sharp:
             said = f"{name} responds to {other} only after {first} samples ({first * trace.interval_s:.4g} s)"
-            yield Flaw("delay", name, f"{said}, a pure delay: shift {other} by it, or raise the order by as many")
+            yield Flaw("delay", name, f"{said}, a pure delay", other=other, lag=first)

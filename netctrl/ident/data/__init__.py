@@ -1,0 +1,1 @@
+"""What is identified from: signals in any form, their flaws, missing outputs and pure delays."""
