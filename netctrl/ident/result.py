@@ -13,9 +13,9 @@ from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.choice import Score, Validation
 from netctrl.ident.data.delays import chained
 from netctrl.ident.data.signals import Scale
-from netctrl.ident.found import Found, about
+from netctrl.ident.found import Found
 from netctrl.ident.subspace.dependence import Feedback
-from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, about
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
 from netctrl.model.design.design import provenance
 from netctrl.model.fit import Draws, IdentificationResult, OrderChoice
@@ -56,9 +56,8 @@ def result_of(
     files: Iterable[Path],
 ) -> IdentificationResult:
     """The model in the trace's units, with its fit and its warnings; `allowed` are scaled draws of it."""
-    scale, learned, tried, delays, score = (
-        getattr(evidence, name) for name in ("scale", "learned", "tried", "delays", "score")
-    )
+    scale, learned, tried = evidence.scale, evidence.learned, evidence.tried
+    delays, score = evidence.delays, evidence.score
     A, B, C, D = found.matrices
     fit, vaf, ahead = _tried(found, scale, evidence.segments)
     held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))

@@ -204,12 +204,6 @@ def draws_of(
     return None
 
 
-def steady_gains(models: Matrices) -> np.ndarray:
-    """(k, p, m) C (I − A)⁻¹ B + D of each of k models."""
-    A, B, C, D = models
-    return C @ np.linalg.solve(np.eye(A.shape[1]) - A, B) + D
-
-
 def _sampled(
     task: _Task, around: _Around, root: np.ndarray, random: np.random.Generator
 ) -> list[tuple[np.ndarray, _Linear]]:

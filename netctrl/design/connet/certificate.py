@@ -102,12 +102,15 @@ def doubts(
     if draws is not None:
         ratios = np.linalg.eigvals((W @ draws) @ np.linalg.pinv(W @ steady(model.state_space))).real
         ratios = np.sort(ratios, axis=1).T
-        known = bool((ratios > 0.0).all()) if model.curve is not None else all(map(settled, ratios))
-        if not known:  # a curve's slopes have bands of their own
-            low, high = np.array([central(each) for each in ratios]).T
+        if model.curve is not None:  # its slopes have bands of their own: the sign of all draws counts
+            known, low, high, which = bool((ratios > 0.0).all()), ratios.min(), ratios.max(), ""
+        else:
+            ends = np.array([central(each) for each in ratios])
+            known, low, high, which = all(map(settled, ratios)), ends[:, 0].min(), ends[:, 1].max(), " (nine in ten)"
+        if not known:
             yield (
-                f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {low.min():.3g} to"
-                f" {high.max():.3g} times the model's (nine in ten); {_TRACE}"
+                f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {low:.3g} to {high:.3g}"
+                f" times the model's{which}; {_TRACE}"
             )
     bent = None if how is None or model.curve is not None else how.line_slopes
     for row, weights in zip(() if bent is None else bent, W.T, strict=False):
