@@ -47,7 +47,11 @@ def excite(
     rows = [f"{k * interval_s:.9g},{rate:.6g}" for k, rate in enumerate(rates)]
     text = "\n".join(["time_s,R", *rows, ""])
     write_all({"output": (output, text.encode)})
-    return say("" if output else text)
+    if output is None:
+        return say(text)
+    return say(
+        f"written to {output}: send {samples} rates, one each {interval_s:g} s, and record the outputs beside them\n"
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, Feedback, dependen
 from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.ident.validate import Matrices
 from netctrl.model.fit import OrderChoice
-from netctrl.model.identified import settled
+from netctrl.model.identified import central, settled
 from netctrl.model.signals import SignalTrace
 
 _LEVEL = 0.01  # significance level of the test of dependence on the inputs
@@ -60,7 +60,7 @@ def cautions(
     """Warnings about a model (A, B, C, D) in scaled units; `guard` is None for models without one."""
     A = model[0]
     return [
-        *_feedback(answers, biased, trace),
+        *_feedback(answers, biased, bool(model[3].any()), trace),
         *_stability(A, guard),
         *_gains(A, gains, trace),
         *_slow(model, trace),
@@ -70,7 +70,7 @@ def cautions(
     ]
 
 
-def _feedback(answers: Feedback, biased: bool, trace: SignalTrace) -> Iterator[str]:
+def _feedback(answers: Feedback, biased: bool, direct: bool, trace: SignalTrace) -> Iterator[str]:
     """Warnings about inputs that respond to the outputs."""
     for j in answers.determined:
         yield (
@@ -81,6 +81,8 @@ def _feedback(answers: Feedback, biased: bool, trace: SignalTrace) -> Iterator[s
     if answers.determined:
         return
     remedy = "which doesn't bias this model, by maximum likelihood and with D = 0"
+    if direct:
+        remedy = "and D may stand for a law: without feedthrough the likelihood's model isn't biased"
     if biased:
         remedy = "and biases this method, even in sign where noise dominates: take method auto, or record in open loop"
     for j in answers.laws:
@@ -102,15 +104,15 @@ def _gains(A: np.ndarray, gains: np.ndarray | None, trace: SignalTrace) -> Itera
             yield "the trace is too short to tell how certain the steady gains are: record longer or lower the order"
         return
     unsure = [
-        f"{output} to {name} {draws.min():.3g} to {draws.max():.3g}"
+        "{} to {} {:.3g} to {:.3g}".format(output, name, *central(draws))
         for output, rows in zip(trace.outputs, gains.transpose(1, 2, 0), strict=True)
         for name, draws in zip(trace.inputs, rows, strict=True)
         if not settled(draws)
     ]
     if unsure:
         yield (
-            f"the trace doesn't determine the steady gain: {len(gains)} draws of {', '.join(unsure)}. Record longer,"
-            " with inputs that move further and stay longer at each level"
+            f"the trace doesn't determine the steady gain: {len(gains)} draws of {', '.join(unsure)} (nine in ten)."
+            " Record longer, with inputs that move further and stay longer at each level"
         )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from netctrl.core.names import Focus
 from netctrl.ident.learner import DESCENDED, Candidate, Learner, Start
-from netctrl.ident.subspace.lq_reduction import Segment, first_samples
+from netctrl.ident.subspace.lq_reduction import Segment, about, columns_of, first_samples
 from netctrl.ident.validate import predicted, simulated
 from netctrl.model.fit import Alternative
 
@@ -94,8 +94,8 @@ class Validation:
     def possible(self) -> bool:
         """Whether each fold leaves more columns than the regressions have rows."""
         for learner, _ in self.folds:
-            columns = sum(max(0, len(u) - 2 * learner.horizon + 1) for u, _ in learner.segments)
-            if columns <= 2 * learner.horizon * sum(signal.shape[1] for signal in learner.segments[0]):
+            rows = 2 * learner.horizon * sum(signal.shape[1] for signal in learner.segments[0])
+            if sum(columns_of(learner.segments, learner.horizon)) <= rows:
                 return False
         return True
 
@@ -116,10 +116,14 @@ class Validation:
         return tuple(each.alternative for each in scores)
 
     def best(self, scores: Iterable[Score], by: Literal["simulation", "prediction"]) -> list[Score]:
-        """Scores by their errors, but with the smaller of those first that are as good as the least."""
+        """Scores by their errors, but with the smaller of those first that are as good as the least.
+
+        Of equal size a simulation model is first, as its one state is the plant's and not the noise's.
+        """
         ranked = sorted(scores, key=lambda each: getattr(each, by))
         limit = self.as_good(getattr(ranked[0], by))
-        good = sorted((each for each in ranked if getattr(each, by) <= limit), key=lambda each: each.candidate.states)
+        good = [each for each in ranked if getattr(each, by) <= limit]
+        good.sort(key=lambda each: (each.candidate.states, each.candidate.refinement == "likelihood"))
         return good + ranked[len(good) :]
 
     def score(self, candidate: Candidate) -> Score:
@@ -137,13 +141,13 @@ class Validation:
                 continue
             if (model := learner.model(candidate)) is None:
                 return Score(candidate, np.full(p, inf), np.full(p, inf))
-            about = [(u, y - model.offset) for u, y in usable]
-            y, rest = np.vstack([y for _, y in about]), np.concatenate([_after_head(len(u)) for u, _ in about])
+            left = about(usable, model.offset)
+            y, rest = np.vstack([y for _, y in left]), np.concatenate([_after_head(len(u)) for u, _ in left])
             spread += _squares(y[rest])
             stable = np.abs(np.linalg.eigvals(model.A)).max() < 1.0
-            alone += _squares((y - simulated(model.matrices, about, _HEAD))[rest]) if stable else inf
+            alone += _squares((y - simulated(model.matrices, left, _HEAD))[rest]) if stable else inf
             known = np.isfinite(model.V).all()
-            ahead += _squares((y - predicted(model.matrices, model.K, about, _HEAD))[rest]) if known else inf
+            ahead += _squares((y - predicted(model.matrices, model.K, left, _HEAD))[rest]) if known else inf
         if not spread.all():
             return Score(candidate, np.full(p, inf), np.full(p, inf))
         alone, ahead = (np.where(np.isfinite(each), each / spread, inf) for each in (alone, ahead))

@@ -109,20 +109,20 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
         takes = f"{_LEVELS} or more: {levels} can't show a curve; record 600 samples at levels of `netctrl excite`"
         raise InvalidValue("trace", f"an input of {levels} levels", takes)
     if _chance(u, y, trace) > _LEVEL:  # a curve that is to rise, or fall, has its sign from noise as well
-        raise InvalidValue("trace", "outputs whose noise hides the input", "a trace whose output follows its input")
+        raise _hidden()
     sign = 1.0 if np.corrcoef(u, y)[0, 1] >= 0.0 else -1.0
     place, plant = trace.outputs.index(name), None
     found = None
     for _ in range(_ROUNDS):
         fit = _fitted(trace, sign * y, plant)
-        grid = _grid(u, fit)
         v = _straight(u, _columns(fit.shape, u, u) @ fit.weights, *_ends(fit, u))
         found = _linear(replace(trace, input_values=v), place, fit, options)
         plant = _unit(found, place)
     fit = _fitted(trace, sign * y, plant)
-    grid, (least, most) = _grid(u, fit), _ends(fit, u)
+    (least, most), grid = _ends(fit, u), _grid(u, fit)
     draws = _drawn(trace, sign * y, plant, fit, np.random.default_rng(seed))
-    values, table = _columns(fit.shape, grid, u) @ fit.weights, _columns(fit.shape, grid, u)
+    table = _columns(fit.shape, grid, u)
+    values = table @ fit.weights
     error = np.sqrt(((draws @ table.T - values) ** 2).mean(axis=0)) * np.ptp(u) / (most - least)
     order = np.argsort(u)
     linear = _straight(grid, values, least, most)
@@ -148,9 +148,15 @@ def _chance(u: np.ndarray, y: np.ndarray, trace: SignalTrace) -> float:
 
 
 def _ends(fit: _Fit, u: np.ndarray) -> tuple[float, float]:
-    """Fitted values at the ends of what was visited."""
+    """Fitted values at the ends of what was visited; InvalidValue where they don't rise."""
     low, high = _columns(fit.shape, np.array([u.min(), u.max()]), u) @ fit.weights
+    if not high > low:
+        raise _hidden()
     return float(low), float(high)
+
+
+def _hidden() -> InvalidValue:
+    return InvalidValue("trace", "outputs whose noise hides the input", "a trace whose output follows its input")
 
 
 def _linear(trace: SignalTrace, place: int, fit: _Fit, options: dict[str, Any]) -> IdentifiedModel:
@@ -289,8 +295,6 @@ def _grid(u: np.ndarray, fit: _Fit) -> np.ndarray:
     """Knots of the table: even in u, and even in v."""
     even = np.linspace(u.min(), u.max(), 20 * _KNOTS)
     values = _columns(fit.shape, even, u) @ fit.weights
-    if not values[-1] > values[0]:
-        raise InvalidValue("trace", "outputs whose noise hides the input", "a trace whose output follows its input")
     by_value = np.interp(np.linspace(values[0], values[-1], _KNOTS), values, even)
     return np.unique(np.concatenate([even[:: 20 * _KNOTS // _KNOTS], by_value, even[-1:]]).round(12))
 

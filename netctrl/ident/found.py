@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from netctrl.ident.descent.likelihood import Innovations
 from netctrl.ident.descent.output_error import settled
 from netctrl.ident.learner import COMPARED, Candidate, Learner
 from netctrl.ident.subspace.estimate import INSIDE
-from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, about
 from netctrl.ident.subspace.methods import METHODS, Subspace, shift, subspace
 from netctrl.ident.subspace.sippy_ import by_sippy
 from netctrl.ident.validate import Matrices, predicted, simulated
@@ -97,11 +96,6 @@ def of_sippy(segments: list[Segment], data: LqReduction, method: str, n: int, fe
     offset, values = np.zeros(data.n_outputs), subspace(data, own_method(method)).singular_values
     noise = noise_of(matrices, segments, data, K)
     return Found(matrices, offset, noise, values, None, method, refined=False, consistent=False)
-
-
-def about(segments: Sequence[Segment], offset: np.ndarray) -> list[Segment]:
-    """Segments with the outputs' deviations from the model's offset."""
-    return [(u, y - offset) for u, y in segments]
 
 
 def own_method(method: str) -> str:

@@ -16,7 +16,7 @@ from netctrl.ident.data.signals import Samples, Scale, Signals, check_excitation
 from netctrl.ident.found import candidate_of, found_by, of_sippy
 from netctrl.ident.learner import Learner
 from netctrl.ident.result import Evidence, result_of
-from netctrl.ident.subspace.dependence import feedback
+from netctrl.ident.subspace.dependence import feedback, instant
 from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import lq_reduce
 from netctrl.ident.subspace.methods import METHODS, choose_order
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 ALL_METHODS = ("auto", *METHODS, "pbsid", *SIPPY_METHODS)
 
 _MAX_ORDER = 20
+_PLANT = 4.0  # ratio of variances from which a response at once is the plant's, unless feedback is sure
 
 
 @overload
@@ -116,7 +117,8 @@ def identify(
         Samples by which each input is delayed, which are states beside the `order`. "auto": where all outputs respond
         to an input only after three samples or more.
     feedthrough : bool or "auto"
-        Whether D is estimated; 0 otherwise. "auto": unless the trace shows feedback, which D would stand for.
+        Whether D is estimated; 0 otherwise. "auto": unless the trace shows feedback, which D would stand for; where
+        that is not sure (at .1 %), a D that explains three quarters of what the past leaves stays.
     stable : bool or "auto"
         Whether only stable models are taken. "auto": unless the trace surely shows feedback (at .1 %), which may hold
         the plant.
@@ -180,7 +182,8 @@ def identify(
     data = lq_reduce(filled or parts, i)
     most = min(i - 1, _MAX_ORDER, max(1, excitation(data) - 1))  # the inputs can't determine more states
     answers = feedback(data, learned.input_values)
-    direct = not answers.found if feedthrough == "auto" else bool(feedthrough)
+    law = answers.sure or (answers.found and instant(data) < _PLANT)
+    direct = not law if feedthrough == "auto" else bool(feedthrough)
     held = not answers.sure if stable == "auto" else bool(stable)
     learner = Learner(parts, i, direct, held, data_=data, filled=filled)
     validation = Validation.of(parts, i, direct, held, filled)

@@ -9,10 +9,10 @@ from typing import Literal, cast
 import numpy as np
 
 from netctrl.ident.descent.innovations import noise_of
-from netctrl.ident.descent.likelihood import MOST_STEPS, Innovations, by_likelihood, joined
-from netctrl.ident.descent.output_error import Fitted, fit, refine
+from netctrl.ident.descent.likelihood import Innovations, by_likelihood, joined
+from netctrl.ident.descent.output_error import ENOUGH, MOST_STEPS, Fitted, fit, refine
 from netctrl.ident.subspace.estimate import candidates, stable_versions
-from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, first_samples, lq_reduce
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, about, first_samples, lq_reduce
 from netctrl.ident.subspace.methods import Predictor, Subspace, arx, predictor, subspace
 from netctrl.ident.validate import Matrices, simulated
 
@@ -65,7 +65,7 @@ class Learner:
     horizon: int
     feedthrough: bool
     stable: bool = True
-    enough: float = 1e-6
+    enough: float = ENOUGH
     """Relative decrease of an error below which descents stop."""
     data_: LqReduction | None = None
     filled: Sequence[Segment] | None = None
@@ -143,9 +143,8 @@ class Learner:
             return None
         A, B, C, D, offset = (getattr(found[1], name) for name in ("A", "B", "C", "D", "offset"))
         K, V = np.zeros(C.T.shape), np.full((len(C), len(C)), np.nan)
-        about = [(u, y - offset) for u, y in self.segments]
         if wanted.noise == "gain":
-            noise = noise_of((A, B, C, D), about, self.data)
+            noise = noise_of((A, B, C, D), about(self.segments, offset), self.data)
             if noise is not None:
                 K, V = noise.K, noise.V
         if not isinstance(wanted.noise, int):
@@ -159,7 +158,7 @@ class Learner:
         if alone not in self._inner:
             found = cast(tuple[str, Fitted], self.fitted(alone))[1]
             model = found.A, found.B, found.C, found.D
-            told = [found.offset + simulated(model, [(u, y - found.offset)]) for u, y in self.segments]
+            told = [found.offset + simulated(model, [each]) for each in about(self.segments, found.offset)]
 
             def left(given: Sequence[Segment]) -> list[Segment]:
                 return [(u[:, :0], y - each) for (u, y), each in zip(given, told, strict=True)]
@@ -201,10 +200,10 @@ class Learner:
 
     def _moved_inside(self, found: Innovations) -> Innovations | None:
         """The model with stable poles, such as an integrator's at 1.0002, and the best K for these."""
-        about = [(u, y - found.offset) for u, y in first_samples(self.segments, DESCENDED)]
+        some = about(first_samples(self.segments, DESCENDED), found.offset)
         made = []
         for _, A in stable_versions(found.A):
-            noise = noise_of((A, found.B, found.C, found.D), about, self.data, found.K)
+            noise = noise_of((A, found.B, found.C, found.D), some, self.data, found.K)
             if noise is not None:
                 made.append(replace(found, A=A, K=noise.K, V=noise.V))
         return min(made, key=lambda each: each.loss, default=None)

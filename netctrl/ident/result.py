@@ -13,16 +13,16 @@ from netctrl.ident.cautions import Fits, cautions
 from netctrl.ident.choice import Score, Validation
 from netctrl.ident.data.delays import chained
 from netctrl.ident.data.signals import Scale
-from netctrl.ident.found import Found, about
+from netctrl.ident.found import Found
 from netctrl.ident.subspace.dependence import Feedback
-from netctrl.ident.subspace.lq_reduction import LqReduction, Segment
-from netctrl.ident.uncertainty import GAIN_DRAWS
+from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, about
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for
 from netctrl.model.design.design import provenance
 from netctrl.model.fit import Draws, IdentificationResult, OrderChoice
 from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.signals import SignalTrace
 
+_FEWEST, _NUMBERS = 40, 2_000  # draws of the steady gain in a model file, and numbers
 _TINY = float(np.finfo(float).tiny)
 
 
@@ -56,15 +56,14 @@ def result_of(
     files: Iterable[Path],
 ) -> IdentificationResult:
     """The model in the trace's units, with its fit and its warnings; `allowed` are scaled draws of it."""
-    scale, learned, tried, delays, score = (
-        getattr(evidence, name) for name in ("scale", "learned", "tried", "delays", "score")
-    )
+    scale, learned, tried = evidence.scale, evidence.learned, evidence.tried
+    delays, score = evidence.delays, evidence.score
     A, B, C, D = found.matrices
     fit, vaf, ahead = _tried(found, scale, evidence.segments)
     held, held_vaf, held_ahead = (None, None, None) if tried is None else _tried(found, scale, scale.scaled(tried))
     fits = Fits(vaf, ahead, held_vaf, held_ahead)
     drawn = None if allowed is None else _drawn(allowed, scale, delays)
-    gains = None if drawn is None else drawn.steady_gains()[:GAIN_DRAWS]
+    gains = None if drawn is None else drawn.steady_gains()[: max(_FEWEST, _NUMBERS // (len(C) * B.shape[1]))]
     noise = found.noise
     if noise is not None:
         with np.errstate(over="ignore"):

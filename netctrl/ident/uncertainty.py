@@ -25,7 +25,8 @@ from netctrl.ident.descent.output_error import Fitted, compressed, directions, f
 from netctrl.ident.subspace.lq_reduction import Segment, first_samples, triangular
 from netctrl.ident.validate import Matrices
 
-DRAWS, GAIN_DRAWS = 200, 40
+DRAWS = 200
+_SLOWEST = 10.0  # time constants that a record has: slower modes than the model's would be drift, and not the plant's
 _SMALL, _FEW = 100_000, 60  # numbers in a regression, samples a parameter: above, draws are normal, by the curvature
 _ENTRIES = 1_000_000  # most numbers in the regression of a long trace
 _TINY = 1e-12
@@ -184,6 +185,9 @@ def draws_of(
         return None
     stretch = np.eye(k) if task.white else _stretch(task, around, root)
     made: list[Matrices] = []
+    longest = max(len(u) for u, _ in segments)
+    slowest = 1.0 - float(np.abs(np.linalg.eigvals(A)).max())
+    largest = 1.0 if slowest < 2.0 * _SLOWEST / longest else 1.0 - _SLOWEST / longest
     for _ in range(_TRIES * DRAWS):
         if sampled is None:
             theta = centre + deviation * (root @ random.standard_normal(root.shape[1]))
@@ -193,17 +197,11 @@ def draws_of(
             theta = np.concatenate([z, at.values + spread * (at.root @ random.standard_normal(at.root.shape[1]))])
         theta = centre + stretch @ (theta - centre)
         each = task.plant(*around.pair(theta[:q]), theta[q:])
-        if not stable or np.abs(np.linalg.eigvals(each[0])).max() < 1.0:
+        if not stable or np.abs(np.linalg.eigvals(each[0])).max() < largest:
             made.append(each)
             if len(made) == DRAWS:
                 return cast(Matrices, tuple(np.array(part) for part in zip(*made, strict=True)))
     return None
-
-
-def steady_gains(models: Matrices) -> np.ndarray:
-    """(k, p, m) C (I − A)⁻¹ B + D of each of k models."""
-    A, B, C, D = models
-    return C @ np.linalg.solve(np.eye(A.shape[1]) - A, B) + D
 
 
 def _sampled(

@@ -24,6 +24,7 @@ from netctrl.core.register import VERB_HELPS
 READ_ONLY = {
     "netctrl certify qdiscs.txt": "needs tc's output: tests/cli/test_certify_installed.py",
     "netctrl certify config_db.json": "needs a switch's file: tests/cli/test_certify_installed.py",
+    "netctrl identify levels.csv": "needs a link's record: tests/cli/test_excite.py",
     "netctrl linux plan": "needs an eth0: tests/linux/queues/test_plan.py",
     "netctrl linux apply": "changes queues: tests/linux/queues/test_apply.py",
     "netctrl linux confirm": "waits for apply: tests/linux/queues",

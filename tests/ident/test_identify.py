@@ -340,8 +340,8 @@ def test_a_seed_gives_the_same_again_and_draws_lie_around_the_poles() -> None:
 
 @pytest.mark.slow
 def test_the_spread_of_the_draws_is_that_of_many_traces() -> None:
-    found = [identify(connet(seed, 1.0, 6000)[0], order=2, horizon=6, refine=False).poles for seed in range(25)]
-    drawn = identify(connet(99, 1.0, 6000)[0], order=2, horizon=6, refine=False).pole_spread()
+    found = [identify(connet(seed, 1.0, 6000)[0], order=2, horizon=6, method="pbsid").poles for seed in range(25)]
+    drawn = identify(connet(99, 1.0, 6000)[0], order=2, horizon=6, method="pbsid").pole_spread()
     ratio = drawn / np.std(np.real(found), axis=0)
     assert (ratio > 0.5).all() and (ratio < 2.0).all()
 
@@ -543,7 +543,7 @@ def test_wrong_use_is_one_line(table, arguments, said, capsys) -> None:
 
 @pytest.mark.slow
 def test_a_result_shows_itself() -> None:
-    found = identify(traced(plant(16, (0.8, 0.5)), 1500, 0.1), held_out=0.3, horizon=6)
+    found = identify(traced(plant(16, (0.8, 0.5)), 1500, 0.1), held_out=0.3, horizon=6, method="cva")
     title, rows, _ = found.table()
     assert html.escape(title) in found._repr_html_()
     assert {"poles", "VAF, held out", "VAF, one step ahead", "order"} <= {name for name, _ in rows}

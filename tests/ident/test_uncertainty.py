@@ -31,7 +31,7 @@ def test_draws_have_the_spread_of_gains_from_other_traces(colour):
         model = identified(*trace(seed, 400, 0.5, colour), horizon=5).model
         gains.append(model.state_space.steady_gain()[0, 0])
         draws = model.identification.steady_gain_draws
-        assert draws.shape == (40, 1, 1)
+        assert draws.shape == (200, 1, 1)
         spreads.append(draws.std())
     assert np.mean(gains) == pytest.approx(2.5, abs=4.0 * np.std(gains) / np.sqrt(40))
     assert np.sqrt(np.mean(np.square(spreads))) == pytest.approx(np.std(gains), rel=0.3)  # 11 % of chance in the latter
@@ -83,7 +83,7 @@ def test_a_trace_that_is_too_short_for_its_parameters_has_no_draws():
 def test_all_draws_of_a_stable_model_are_stable_and_delays_are_in_each():
     u, y = trace(4, 150, 3.0)
     found = netctrl.identify(u, np.append(np.zeros(2), y[:-2]), interval_s=1.0, order=1, method="cva", delay=2)
-    assert found.draws.A.shape == (200, 3, 3) and found.how.steady_gain_draws.shape == (40, 1, 1)
+    assert found.draws.A.shape == (200, 3, 3) and found.how.steady_gain_draws.shape == (200, 1, 1)
     assert np.abs(np.linalg.eigvals(found.draws.A)).max() < 1.0
     assert found.draws.steps(2) == pytest.approx(np.zeros((200, 2, 1, 1)))
 
@@ -118,7 +118,7 @@ def test_a_gain_that_the_trace_does_not_determine_is_announced():
     model = identified(*trace(1, 150, 6.0), horizon=4).model
     assert not settled(model.identification.steady_gain_draws[:, 0, 0])
     assert any(
-        "doesn't determine the steady gain: 40 draws of y1 to u1" in said for said in model.identification.warnings
+        "doesn't determine the steady gain: 200 draws of y1 to u1" in said for said in model.identification.warnings
     )
     sure = identified(*trace(1, 400, 0.3), horizon=4).model
     assert settled(sure.identification.steady_gain_draws[:, 0, 0])

@@ -12,7 +12,7 @@ from netctrl.design.connet.slopes import SlopeCheck, check_slopes
 from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin
 from netctrl.laws.tracking.tracking import linearised
 from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck, SlopeProof
-from netctrl.model.identified import IdentifiedModel, settled
+from netctrl.model.identified import IdentifiedModel, central, settled
 from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.riccati.dare import DareSolution
@@ -101,11 +101,16 @@ def doubts(
     draws = None if how is None else how.steady_gain_draws
     if draws is not None:
         ratios = np.linalg.eigvals((W @ draws) @ np.linalg.pinv(W @ steady(model.state_space))).real
-        known = bool((ratios > 0.0).all()) if model.curve is not None else all(map(settled, np.sort(ratios, axis=1).T))
-        if not known:  # a curve's slopes have bands of their own
+        ratios = np.sort(ratios, axis=1).T
+        if model.curve is not None:  # its slopes have bands of their own: the sign of all draws counts
+            known, low, high, which = bool((ratios > 0.0).all()), ratios.min(), ratios.max(), ""
+        else:
+            ends = np.array([central(each) for each in ratios])
+            known, low, high, which = all(map(settled, ratios)), ends[:, 0].min(), ends[:, 1].max(), " (nine in ten)"
+        if not known:
             yield (
-                f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {ratios.min():.3g} to"
-                f" {ratios.max():.3g} times the model's; {_TRACE}"
+                f"the trace doesn't determine the steady gain: {len(draws)} draws of it are {low:.3g} to {high:.3g}"
+                f" times the model's{which}; {_TRACE}"
             )
     bent = None if how is None or model.curve is not None else how.line_slopes
     for row, weights in zip(() if bent is None else bent, W.T, strict=False):

@@ -20,12 +20,11 @@ import numpy as np
 import scipy.linalg as sl
 
 from netctrl.ident.descent.kernels import simulate
-from netctrl.ident.descent.output_error import Fitted, fit, refine
+from netctrl.ident.descent.output_error import ENOUGH, MOST_STEPS, Fitted, fit, refine
 from netctrl.ident.subspace.lq_reduction import Segment
 from netctrl.ident.validate import Matrices
 
 _ROUNDS = 12
-MOST_STEPS = 30
 _GAIN = 1e-4  # decrease of log det V below which a round of weights is the last
 _INSIDE = 1.0 - 1e-6
 _SHRUNK = 0.99
@@ -63,7 +62,7 @@ def by_likelihood(
     feedthrough: bool,
     stable: bool = True,
     steps: int = MOST_STEPS,
-    enough: float = 1e-6,
+    enough: float = ENOUGH,
     filled: Sequence[Segment] | None = None,
 ) -> Innovations | None:
     """Model of greatest likelihood near a start ((A, B, C, D), K); None where nothing finite is found.

@@ -25,8 +25,9 @@ CALM = 1e-9
 """Weight of a squared offset relative to the mean square error. A slow pole's free response is nearly a constant; the
 penalty assigns their common part to the initial state and keeps the two from growing against each other."""
 _BLOCK = 4096  # rows of the regression at a time
-_ENOUGH = 1e-6  # relative decrease of the squared error below which the descent stops
-_MAX_STEPS = 30
+ENOUGH = 1e-6
+"""Relative decrease of the squared error below which a descent stops."""
+MOST_STEPS = 30
 _LARGEST_RADIUS = 1.0 - 1e-9
 
 
@@ -68,8 +69,8 @@ def refine(
     direct: int,
     *,
     usable: Callable[[Fitted], bool] = lambda found: True,
-    steps: int = _MAX_STEPS,
-    enough: float = _ENOUGH,
+    steps: int = MOST_STEPS,
+    enough: float = ENOUGH,
 ) -> Fitted:
     """Local optimum of all parameters from `start`, with stable and `usable` steps only (Levenberg-Marquardt)."""
     best, damping = start, 1e-3

@@ -37,7 +37,7 @@ class Feedback(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether it does so at a level of .1 %, so that an unstable plant is believed."""
+        """Whether it does so at a level of .1 %, so that an unstable plant is believed, and no response at once is."""
         return bool(self.determined or self.laws) or self.chance < SURE
 
 
@@ -85,6 +85,18 @@ def feedback(data: LqReduction, inputs: np.ndarray) -> Feedback:
             determined.append(j)
     laws = [j for j in free if j not in determined and _is_law(data, j)]
     return Feedback(min(1.0, p * min(chances)), tuple(determined), tuple(laws))
+
+
+def instant(data: LqReduction) -> float:
+    """Greatest ratio over the outputs of what the past leaves of y_t and what the past and u_t leave."""
+    R, i, m = data.factor, data.horizon, data.n_inputs
+    now = i * (m + data.n_outputs)
+    ratios = [1.0]
+    for k in range(data.n_outputs):
+        y = R[:, _now(data, k)]
+        with_u, without = (_left(R[:, :end], y) for end in (now + m, now))
+        ratios.append(float(without @ without / max(with_u @ with_u, _EXACT * (y @ y))))
+    return max(ratios)
 
 
 def _is_law(data: LqReduction, j: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from netctrl.core.errors import InvalidValue, checked_whole
-from netctrl.ident.subspace.lq_reduction import Segment
+from netctrl.ident.subspace.lq_reduction import Segment, columns_of
 
 _MOST = 20
 _COLUMNS_A_ROW = 3, 1  # columns per row that a default horizon leaves: usually, and in the shortest records
@@ -17,7 +17,7 @@ def horizon_of(segments: Sequence[Segment], horizon: object, order: int | None) 
     least = 2 if order is None else order + 1
 
     def columns(i: int) -> int:
-        return sum(max(0, len(u) - 2 * i + 1) for u, _ in segments)
+        return sum(columns_of(segments, i))
 
     if horizon is None:
         usual = max(_MOST, least)

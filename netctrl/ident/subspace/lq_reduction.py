@@ -63,6 +63,16 @@ def first_samples(segments: Sequence[Segment], most: int) -> list[Segment]:
     return kept
 
 
+def about(segments: Sequence[Segment], offset: np.ndarray) -> list[Segment]:
+    """Segments with the outputs' deviations from an offset."""
+    return [(u, y - offset) for u, y in segments]
+
+
+def columns_of(segments: Sequence[Segment], horizon: int) -> list[int]:
+    """Columns of each segment's block Hankel matrix of 2 horizon samples; 0 for shorter segments."""
+    return [max(0, len(u) - 2 * horizon + 1) for u, _ in segments]
+
+
 def triangular(rows: np.ndarray) -> np.ndarray:
     """Factor R of rows = QR."""
     return cast(np.ndarray, np.linalg.qr(rows, mode="r"))
@@ -75,10 +85,10 @@ def lq_reduce(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK)
     """
     m, p = segments[0][0].shape[1], segments[0][1].shape[1]
     r = 2 * horizon * (m + p)
-    counts = [max(0, len(u) - 2 * horizon + 1) for u, _ in segments]
+    counts = columns_of(segments, horizon)
     size = max(-(-sum(counts) // _PIECES), 2 * r)
     pieces = [piece for segment, N in zip(segments, counts, strict=True) for piece in _cut(segment, N, size, horizon)]
-    columns = np.array([len(u) - 2 * horizon + 1 for u, _ in pieces])
+    columns = np.array(columns_of(pieces, horizon))
     triangles = _by_moments(pieces, horizon, block) if sum(counts) >= _LONG * r else None
     if triangles is None:
         triangles = np.stack([_by_qr(piece, horizon, block) for piece in pieces])
