@@ -179,15 +179,12 @@ def _declared_groups() -> frozenset[str] | None:
     return frozenset(found)
 
 
+_ADAPTERS = "daqp", "qpoases", "osqp"
 QP_SOLVERS = Registry(
     "solver",
     "netctrl.solvers",
-    {
-        "daqp": "netctrl.mpc.solvers.daqp_:DaqpWorkspace",
-        "qpoases": "netctrl.mpc.solvers.qpoases_:QpoasesWorkspace",
-        "osqp": "netctrl.mpc.solvers.osqp_:OsqpWorkspace",
-        "clarabel": "netctrl.mpc.solvers.cvxpy_:CvxpyWorkspace",
-    },
+    {name: f"netctrl.mpc.solvers.{name}_:{name.capitalize()}Workspace" for name in _ADAPTERS}
+    | {"clarabel": "netctrl.mpc.solvers.cvxpy_:CvxpyWorkspace"},
 )
 """Name of a solver of quadratic programs -> its adapter, a `netctrl.mpc.qp.program.Workspace`."""
 
@@ -226,17 +223,11 @@ WINDOW_LAWS = Registry(
 )
 """Kind of a scheme in a file -> its law, a `netctrl.laws.window.law.WindowLaw`. Read when scenarios are imported."""
 
+_TCP = "reno", "cubic", "htcp", "dctcp", "vegas", "prague"
 TCP_SENDERS = Registry(
     "window",
     "netctrl.tcp_senders",
-    {
-        "reno": "netctrl.laws.tcp.reno:RENO",
-        "cubic": "netctrl.laws.tcp.cubic:CUBIC",
-        "htcp": "netctrl.laws.tcp.htcp:HTCP",
-        "dctcp": "netctrl.laws.tcp.dctcp:DCTCP",
-        "vegas": "netctrl.laws.tcp.vegas:VEGAS",
-        "prague": "netctrl.laws.tcp.prague:PRAGUE",
-    },
+    {name: f"netctrl.laws.tcp.{name}:{name.upper()}" for name in _TCP},
     "netctrl.laws.tcp.sender:TcpSender",
 )
 """Name of a TCP sender's window -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
@@ -354,6 +345,10 @@ ENGINES = Registry(
     {name: f"netctrl.engines.{name}:{name.upper()}" for name in ("fluid", "packet", "ns3", "kernel")},
 )
 """Name of an engine -> a `netctrl.engines.engine.Engine`, in the order in which "auto" tries them."""
+
+_ASKED = "simulate", "predict", "compare", "residuals", "bode", "step"
+ANSWERS = Registry("question", "netctrl.answers", {name: f"netctrl.ident.answers:{name}" for name in _ASKED})
+"""Question to an identified model -> the function of `netctrl.ident.answers` that answers it."""
 
 _ANSWERS = ("Bode", "FitComparison", "Residuals", "StepResponse")
 FIGURES = Registry(

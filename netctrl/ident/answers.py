@@ -1,6 +1,6 @@
 """What an identified model says: simulation, prediction, comparison, tests of what is left, Bode plot and step.
 
-The methods of `IdentifiedModel` and `IdentificationResult` find these functions in `netctrl.model.identified.ANSWERS`.
+The methods of `IdentifiedModel` and `IdentificationResult` find these functions in `netctrl.core.register.ANSWERS`.
 """
 
 from __future__ import annotations

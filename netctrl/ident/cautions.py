@@ -12,8 +12,7 @@ from netctrl.ident.descent.innovations import Noise
 from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, Feedback, dependence
 from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.ident.validate import Matrices
-from netctrl.model.fit import OrderChoice
-from netctrl.model.identified import central, settled
+from netctrl.model.fit import OrderChoice, central, settled
 from netctrl.model.signals import SignalTrace
 
 _LEVEL = 0.01  # significance level of the test of dependence on the inputs

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, cast, overload
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_whole, checked_word
-from netctrl.ident.choice import FOCUSES, Validation, by_information, choose
 from netctrl.ident.data.delays import delays_of, shifted
 from netctrl.ident.data.missing import completed, without_faults
 from netctrl.ident.data.signals import Samples, Scale, Signals, check_excitation, excitation, parted, signals_of
-from netctrl.ident.found import candidate_of, found_by, of_sippy
-from netctrl.ident.learner import Learner
 from netctrl.ident.result import Evidence, result_of
+from netctrl.ident.search.choice import FOCUSES, Validation, by_information, choose
+from netctrl.ident.search.found import candidate_of, found_by, of_sippy
+from netctrl.ident.search.learner import Learner
 from netctrl.ident.subspace.dependence import feedback, instant
 from netctrl.ident.subspace.horizon import horizon_of
 from netctrl.ident.subspace.lq_reduction import lq_reduce

@@ -10,10 +10,10 @@ import numpy as np
 
 from netctrl.ident.bend import line_slopes
 from netctrl.ident.cautions import Fits, cautions
-from netctrl.ident.choice import Score, Validation
 from netctrl.ident.data.delays import chained
 from netctrl.ident.data.signals import Scale
-from netctrl.ident.found import Found
+from netctrl.ident.search.choice import Score, Validation
+from netctrl.ident.search.found import Found
 from netctrl.ident.subspace.dependence import Feedback
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, about
 from netctrl.ident.validate import Matrices, predicted, simulated, variance_accounted_for

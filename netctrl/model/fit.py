@@ -7,10 +7,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.core.register import ANSWERS
 from netctrl.model.answers import Bode, FitComparison, Residuals, StepResponse, by_name
-from netctrl.model.identified import ANSWERS, Identification, IdentifiedModel
+from netctrl.model.identified import Identification, IdentifiedModel
 from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.signals import SignalTrace
+
+
+def central(draws: np.ndarray) -> tuple[float, float]:
+    """Lowest and highest of nine in ten draws of a gain, shape (k,)."""
+    low, high = np.quantile(draws, (0.05, 0.95), method="weibull")
+    return float(low), float(high)
+
+
+def settled(draws: np.ndarray) -> bool:
+    """Whether nine in ten draws of a gain, shape (k,), have one sign and differ by less than a factor of two."""
+    low, high = sorted(map(abs, found := central(draws)))
+    return found[0] * found[1] > 0.0 and high < 2.0 * low
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

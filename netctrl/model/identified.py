@@ -10,7 +10,7 @@ import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue, checked_number
 from netctrl.core.files import write_atomically
-from netctrl.core.register import Registry
+from netctrl.core.register import ANSWERS
 from netctrl.model.io.arrays import array, array_json, json_schema
 from netctrl.model.io.display import Plotted, Rows
 from netctrl.model.io.fields import label, read_fields, texts
@@ -21,13 +21,6 @@ from netctrl.model.io.validation_errors import explained
 from netctrl.model.statespace import StateSpace
 
 _MAX_BYTES = 64 * 2**20
-
-ANSWERS = Registry(
-    "question",
-    "netctrl.answers",
-    {name: f"netctrl.ident.answers:{name}" for name in ("simulate", "predict", "compare", "residuals", "bode", "step")},
-)
-"""Question to an identified model -> the function of `netctrl.ident.answers` that answers it."""
 
 
 class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
@@ -73,18 +66,6 @@ class Identification(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     def __post_init__(self) -> None:
         shares = "vaf", "held_out_vaf", "left_out_vaf", "left_out_predicted_vaf"
         _fix(self, "singular_values", *shares, "steady_gain_draws", "line_slopes")
-
-
-def central(draws: np.ndarray) -> tuple[float, float]:
-    """Lowest and highest of nine in ten draws of a gain, shape (k,)."""
-    low, high = np.quantile(draws, (0.05, 0.95), method="weibull")
-    return float(low), float(high)
-
-
-def settled(draws: np.ndarray) -> bool:
-    """Whether nine in ten draws of a gain, shape (k,), have one sign and differ by less than a factor of two."""
-    low, high = sorted(map(abs, found := central(draws)))
-    return found[0] * found[1] > 0.0 and high < 2.0 * low
 
 
 class InputCurve(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):

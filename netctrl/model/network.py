@@ -28,8 +28,8 @@ from netctrl.model.io.fields import (
 )
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.record_file import Record
+from netctrl.model.io.topohub import demand_records, has_lengths, plain_edge, plain_node
 from netctrl.model.io.validation_errors import explained, shorten, shown
-from netctrl.model.topohub import demand_records, has_lengths, plain_edge, plain_node
 
 if TYPE_CHECKING:
     import networkx

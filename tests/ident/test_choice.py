@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from scipy.signal import lfilter
 
 import netctrl
-from netctrl.ident.choice import Validation, by_information, choose
 from netctrl.ident.descent.likelihood import by_likelihood, joined
 from netctrl.ident.descent.output_error import directions, fit, output_normal
-from netctrl.ident.learner import Candidate, Learner
+from netctrl.ident.search.choice import Validation, by_information, choose
+from netctrl.ident.search.learner import Candidate, Learner
 from netctrl.ident.validate import predicted
 
 Segments = list[tuple[np.ndarray, np.ndarray]]

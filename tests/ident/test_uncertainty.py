@@ -6,8 +6,7 @@ from scipy.signal import lfilter
 
 import netctrl
 from netctrl.ident.uncertainty import draws_of
-from netctrl.model.fit import Draws
-from netctrl.model.identified import settled
+from netctrl.model.fit import Draws, settled
 
 
 def trace(seed: int, samples: int, noise: float, colour: float = 0.0) -> tuple[np.ndarray, np.ndarray]:

@@ -22,8 +22,8 @@ from netctrl.core.errors import FileError, InvalidValue
 from netctrl.laws.link_rate.routing import routing
 from netctrl.model import datasets
 from netctrl.model.datasets import network_path, networks
+from netctrl.model.io.topohub import SIGNAL_SPEED
 from netctrl.model.network import Demand, Link, Network, Node, read_network
-from netctrl.model.topohub import SIGNAL_SPEED
 
 CONTENT: dict[str, Any] = {
     "directed": True,

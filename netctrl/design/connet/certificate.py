@@ -12,7 +12,8 @@ from netctrl.design.connet.slopes import SlopeCheck, check_slopes
 from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin
 from netctrl.laws.tracking.tracking import linearised
 from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck, SlopeProof
-from netctrl.model.identified import IdentifiedModel, central, settled
+from netctrl.model.fit import central, settled
+from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.riccati.dare import DareSolution

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from netctrl.ident.data.flaws import Flaw, flaws
-from netctrl.ident.learner import Candidate, Learner
+from netctrl.ident.search.learner import Candidate, Learner
 from netctrl.ident.subspace.lq_reduction import Segment
 from netctrl.ident.validate import predicted
 from netctrl.model.signals import SignalTrace

@@ -9,11 +9,11 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.ident.cautions import Guard
-from netctrl.ident.choice import Validation
 from netctrl.ident.descent.innovations import Noise, noise_of
 from netctrl.ident.descent.likelihood import Innovations
 from netctrl.ident.descent.output_error import settled
-from netctrl.ident.learner import COMPARED, Candidate, Learner
+from netctrl.ident.search.choice import Validation
+from netctrl.ident.search.learner import COMPARED, Candidate, Learner
 from netctrl.ident.subspace.estimate import INSIDE
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, about
 from netctrl.ident.subspace.methods import METHODS, Subspace, shift, subspace

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from netctrl.core.names import Focus
-from netctrl.ident.learner import DESCENDED, Candidate, Learner, Start
+from netctrl.ident.search.learner import DESCENDED, Candidate, Learner, Start
 from netctrl.ident.subspace.lq_reduction import Segment, about, columns_of, first_samples
 from netctrl.ident.validate import predicted, simulated
 from netctrl.model.fit import Alternative
