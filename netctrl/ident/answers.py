@@ -194,15 +194,15 @@ def bode(result: IdentificationResult, frequencies: Any = None) -> Bode:
         f = np.atleast_1d(np.asarray(frequencies, dtype=float))
         if f.ndim != 1 or not len(f) or not (f > 0.0).all() or not (f <= nyquist * (1.0 + 1e-9)).all():
             raise InvalidValue("frequencies", frequencies, f"frequencies in Hz above 0 and up to {nyquist:g}")
-    z = np.exp(2j * np.pi * f * model.dt)
-    response = _response(_matrices(model), z)
+    radians = 2.0 * np.pi * f * model.dt
+    response = _alone(model).responses(radians)[0]
     gain_band = phase_band = None
     phase = np.degrees(np.unwrap(np.angle(response), axis=0))
     if (draws := result.draws) is not None:
-        drawn = np.array([_response(each, z) for each in _each(draws)])
-        gain_band = np.percentile(np.abs(drawn), [2.5, 97.5], axis=0)
+        drawn = draws.responses(radians)
         around = np.degrees(np.angle(drawn * response.conj()))
-        phase_band = phase + np.percentile(around, [2.5, 97.5], axis=0)
+        gain_band = np.array(draws.band(np.abs(drawn)))
+        phase_band = phase + np.array(draws.band(around))
     names = {"inputs": model.inputs, "outputs": model.outputs}
     return Bode(frequency_hz=f, response=response, phase_deg=phase, gain_band=gain_band, phase_band=phase_band, **names)
 
@@ -216,28 +216,14 @@ def step(result: IdentificationResult, samples: int | None = None) -> StepRespon
         count = int(min(max(10.0, settles), _SHOWN))
     else:
         count = checked_whole("samples", samples, "a number of samples from 1 to a million", at_least=1, at_most=10**6)
-    band = None
-    if (draws := result.draws) is not None:
-        band = np.percentile([_steps(each, count) for each in _each(draws)], [2.5, 97.5], axis=0)
-    y = _steps(_matrices(model), count)
+    draws = result.draws
+    band = None if draws is None else np.array(draws.band(draws.steps(count)))
+    y = _alone(model).steps(count)[0]
     return StepResponse(dt=model.dt, response=y, band=band, inputs=model.inputs, outputs=model.outputs)
 
 
-def _each(draws: Draws) -> list[Matrices]:
-    return list(zip(draws.A, draws.B, draws.C, draws.D, strict=True))
-
-
-def _response(matrices: Matrices, z: np.ndarray) -> np.ndarray:
-    """(f, p, m) C (zI − A)⁻¹ B + D."""
-    A, B, C, D = matrices
-    return C @ np.linalg.solve(z[:, None, None] * np.eye(len(A)) - A, B.astype(complex)) + D
-
-
-def _steps(matrices: Matrices, count: int) -> np.ndarray:
-    """(T, p, m) responses to unit steps."""
-    n, m = matrices[1].shape
-    ones = np.eye(m)
-    return np.stack([run_model(*matrices, np.zeros(n), np.tile(ones[j], (count, 1))) for j in range(m)], axis=2)
+def _alone(model: IdentifiedModel) -> Draws:
+    return Draws(A=model.A[None], B=model.B[None], C=model.C[None], D=model.D[None])
 
 
 def _ahead(model: Matrices, K: np.ndarray, x: np.ndarray, u: np.ndarray, y: np.ndarray, horizon: float) -> np.ndarray:
