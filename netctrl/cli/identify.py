@@ -99,8 +99,11 @@ def identify(
         from netctrl.ident.curve import identify_curve
         from netctrl.ident.data.signals import signals_of
 
-        if unused := {"focus", "held_out", "seed"} & set(asked):
-            raise InvalidValue(min(unused), asked[min(unused)], "not given beside --curve")
+        unused = {key: asked[key] for key in ("focus", "held_out") if key in asked}
+        unused |= {"refine": refine} if refine != "auto" else {}
+        unused |= {"no_feedthrough": "given"} if no_feedthrough else {}
+        for key, got in unused.items():
+            raise InvalidValue(key, got, "not given beside --curve")
         model = identify_curve(signals_of(paths, inputs=inputs, outputs=outputs, **reading), **asked)
         write_all({"plot": picture(model.plot, plot), "output": (output, lambda: model.to_json().encode())})
         return say(model.to_json() if json else f"{model}\n")

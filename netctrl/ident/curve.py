@@ -39,6 +39,8 @@ _TIE = 0.02  # of the mean log likelihood of a sample
 _FOLDS = 5
 _PAST = 4  # inputs
 _SURE = 3.0  # standard errors of the curve's level
+_NEAR, _FAR, _FAULTY = 31, 15.0, 0.1  # samples near a level; deviations of an outlier there; most of all samples
+_MEDIAN = 0.6745  # of the size of a Gaussian value of deviation 1
 _QUIET = 1e-3  # least deviation over the greatest, so that no level has all the weight
 
 
@@ -47,7 +49,7 @@ class _Fit(NamedTuple):
     weights: np.ndarray
     """Constant first."""
     deviation: np.ndarray
-    """(T,) of each sample around the curve."""
+    """Of each complete sample around the curve."""
 
 
 def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int = 0, **options: Any) -> IdentifiedModel:
@@ -103,16 +105,17 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
         raise InvalidValue("trace", f"{len(trace.inputs)} inputs", "one: a curve has one input")
     if name not in trace.outputs:
         raise InvalidValue("output", name, f"one of {', '.join(trace.outputs)}")
-    u, y = trace.input_values[:, 0], trace.output_values[:, trace.outputs.index(name)]
+    u, place = trace.input_values[:, 0], trace.outputs.index(name)
     levels = len(np.unique(u))
     if levels < _LEVELS:
         takes = f"{_LEVELS} or more: {levels} can't show a curve; record 600 samples at levels of `netctrl excite`"
         raise InvalidValue("trace", f"an input of {levels} levels", takes)
+    trace, told = _without_faults(trace, place)
+    y, there = trace.output_values[:, place], _complete(trace)
     if _chance(u, y, trace) > _LEVEL:  # a curve that is to rise, or fall, has its sign from noise as well
         raise _hidden()
-    sign = 1.0 if np.corrcoef(u, y)[0, 1] >= 0.0 else -1.0
-    place, plant = trace.outputs.index(name), None
-    found = None
+    sign = 1.0 if np.corrcoef(u[there], y[there])[0, 1] >= 0.0 else -1.0
+    plant = found = None
     for _ in range(_ROUNDS):
         fit = _fitted(trace, sign * y, plant)
         v = _straight(u, _columns(fit.shape, u, u) @ fit.weights, *_ends(fit, u))
@@ -124,7 +127,7 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
     table = _columns(fit.shape, grid, u)
     values = table @ fit.weights
     error = np.sqrt(((draws @ table.T - values) ** 2).mean(axis=0)) * np.ptp(u) / (most - least)
-    order = np.argsort(u)
+    order = np.argsort(u[there])
     linear = _straight(grid, values, least, most)
     curve = InputCurve(
         output=name,
@@ -133,15 +136,60 @@ def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int =
         linearised=linear,
         slope_band=_bands(draws, fit, grid, u),
         level_band=np.column_stack([linear - _SURE * error, linear + _SURE * error]),
-        deviation=np.interp(grid, u[order], fit.deviation[order]),
+        deviation=np.interp(grid, u[there][order], fit.deviation[order]),
     )
-    return _scaled(
+    model = _scaled(
         found, place, curve, sign * np.array([least, most]), draws @ np.ptp(table[[0, -1]], axis=0) / (most - least)
     )
+    how = model.identification
+    return msgspec.structs.replace(
+        model, identification=how and msgspec.structs.replace(how, warnings=(*told, *how.warnings))
+    )
+
+
+def _complete(trace: SignalTrace) -> np.ndarray:
+    """(T,) whether all outputs of a sample are there."""
+    return np.array(np.isfinite(trace.output_values).all(axis=1))
+
+
+def _without_faults(trace: SignalTrace, place: int) -> tuple[SignalTrace, list[str]]:
+    """The trace with NaN for faulty samples, and what is said of them.
+
+    The lowest value of a queue is its curve's, and its noise grows along the curve: outliers are told by the deviation
+    of the samples at levels near theirs, of what a regression on functions of the last inputs leaves. That is robust,
+    and the regression is repeated without them.
+    """
+    values, said = trace.output_values.copy(), []
+    for flaw in flaws(trace):
+        if flaw.missing is not None and flaw.kind in ("placeholder", "stuck") and flaw.missing.mean() <= _FAULTY:
+            values[flaw.missing, trace.outputs.index(flaw.channel)] = np.nan
+            said.append(flaw.sentence)
+    u, y = trace.input_values[:, 0], values[:, place]
+    at = np.arange(len(u))
+    starts = np.repeat(trace.starts, np.diff([*trace.starts, len(u)]))
+    bent = _columns("monotone", u, u)[:, 1::2]
+    columns = np.hstack([np.ones((len(u), 1)), *(bent[np.maximum(at - k, starts)] for k in range(_PAST + 1))])
+    there = np.isfinite(y)
+    order = np.argsort(u, kind="stable")
+    near = np.lib.stride_tricks.sliding_window_view(np.pad(order, _NEAR // 2, mode="reflect"), _NEAR)
+    bad = np.zeros(len(u), bool)
+    for _ in range(_ROUNDS + 1):
+        left = y - columns @ np.linalg.lstsq(columns[there], y[there], rcond=1e-9)[0]
+        size = np.empty(len(u))
+        size[order] = np.nanmedian(np.abs(left)[near], axis=1) / _MEDIAN
+        bad = np.logical_or(bad, np.abs(left) > _FAR * size.clip(_QUIET * size.max()))
+        there = np.isfinite(y) & ~bad
+    if bad.any() and bad.mean() <= _FAULTY:
+        values[bad, place] = np.nan
+        rows = ", ".join(map(str, np.flatnonzero(bad)[:3] + 1)) + (", ..." if bad.sum() > 3 else "")
+        said.append(f"{trace.outputs[place]}: {bad.sum()} outliers, in row {rows}: they count as missing")
+    return replace(trace, output_values=values), said
 
 
 def _chance(u: np.ndarray, y: np.ndarray, trace: SignalTrace) -> float:
     """p-value: probability that an input without influence would explain as much of the output."""
+    there, at = np.isfinite(y), np.arange(len(y))
+    y = np.interp(at, at[there], y[there])
     one = SignalTrace(interval_s=trace.interval_s, input_values=u, output_values=y, starts=trace.starts)
     parts = Scale.of(one).scaled(one)
     return float(dependence(lq_reduce(parts, horizon_of(parts, None, None)))[0])
@@ -167,15 +215,15 @@ def _linear(trace: SignalTrace, place: int, fit: _Fit, options: dict[str, Any]) 
     found, how = result.model, result.how
     if {"order", "method"} & set(options):
         return found
-    v, y, weight = trace.input_values[:, 0], trace.output_values, 1.0 / fit.deviation[:, None]
-    T, plant = len(v), _unit(found, place)
+    v, there, weight = trace.input_values[:, 0], _complete(trace), 1.0 / fit.deviation[:, None]
+    T, plant, y = len(v), _unit(found, place), trace.output_values[there]
     score = np.inf
     if plant is not None:
-        columns = np.column_stack([np.ones(T), _through(trace, v[:, None], plant)])
+        columns = np.column_stack([np.ones(T), _through(trace, v[:, None], plant)])[there]
         score = _criterion(weight * columns, weight[:, 0] * y[:, place], 2 * len(found.A))
     starts = np.repeat(trace.starts, np.diff([*trace.starts, T]))
     for k in range(1, _PAST + 1):
-        columns = np.column_stack([np.ones(T), *(v[np.maximum(np.arange(T) - j, starts)] for j in range(k + 1))])
+        columns = np.column_stack([np.ones(T), *(v[np.maximum(np.arange(T) - j, starts)] for j in range(k + 1))])[there]
         other = _criterion(weight * columns, weight[:, 0] * y[:, place], 0)
         taps = np.linalg.lstsq(weight * columns, weight * y, rcond=None)[0]
         if other < score:
@@ -189,7 +237,7 @@ def _linear(trace: SignalTrace, place: int, fit: _Fit, options: dict[str, Any]) 
                 input_offset=[v.mean()],
                 output_offset=taps[0] + taps[1:].sum(axis=0) * v.mean(),
                 K=np.zeros((k, y.shape[1])),
-                innovation_covariance=left.T @ left / T,
+                innovation_covariance=left.T @ left / len(y),
                 identification=msgspec.structs.replace(
                     how,
                     method=f"least squares over deviations, {k} past input{'s' * (k > 1)}",
@@ -264,11 +312,13 @@ def _through(trace: SignalTrace, columns: np.ndarray, plant: StateSpace | None) 
 
 def _fitted(trace: SignalTrace, y: np.ndarray, plant: StateSpace | None) -> _Fit:
     """Of the shapes the first whose held-out log likelihood no other exceeds by more than a tie."""
-    u = trace.input_values[:, 0]
+    there = _complete(trace)
+    every = trace.input_values[:, 0]
+    u, y = every[there], y[there]
     fold = np.arange(len(u)) * _FOLDS // len(u)
     fits, errors = [], []
     for shape in ("convex", "concave", "monotone"):
-        columns = _through(trace, _columns(shape, u, u), plant)
+        columns = _through(trace, _columns(shape, every, every), plant)[there]
         deviation = np.ones(len(u))
         for _ in range(3):
             deviation = _deviation(u, y - columns @ _solve(columns, y, deviation))
@@ -318,8 +368,8 @@ def _drawn(
     trace: SignalTrace, y: np.ndarray, plant: StateSpace | None, fit: _Fit, rng: np.random.Generator
 ) -> np.ndarray:
     """(draws, k) weights from blocks of the trace, drawn with return."""
-    u = trace.input_values[:, 0]
-    columns = _through(trace, _columns(fit.shape, u, u), plant)
+    u, there = trace.input_values[:, 0], _complete(trace)
+    columns, y, u = _through(trace, _columns(fit.shape, u, u), plant)[there], y[there], u[there]
     length = max(round(len(u) ** (1.0 / 3.0)), 3)
     draws = []
     for _ in range(_DRAWS):

@@ -40,5 +40,6 @@ def test_two_levels_show_no_curve_and_what_does_is_said(trace, capsys):
     trace.write_text("\n".join(["time_s,R,delay", *(f"{row},{row.split(',')[1]}" for row in rows[1:])]))
     assert main(["identify", str(trace), "--inputs", "R", "--outputs", "delay", "--curve"]) == 2
     assert "2 can't show a curve; record 600 samples at levels of `netctrl excite`" in capsys.readouterr().err
-    assert main(["identify", str(trace), "--inputs", "R", "--outputs", "delay", "--curve", "--held-out", "0.3"]) == 2
-    assert "--held-out" in capsys.readouterr().err
+    for option in (["--held-out", "0.3"], ["--refine", "yes"], ["--no-feedthrough"], ["--focus", "both"]):
+        assert main(["identify", str(trace), "--inputs", "R", "--outputs", "delay", "--curve", *option]) == 2
+        assert f"{option[0]}: got" in capsys.readouterr().err

@@ -56,6 +56,30 @@ def test_dynamics_are_told_from_the_curve():
     assert inside.mean() > 0.8
 
 
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (lambda y, at: np.where(np.isin(np.arange(len(y)), at), np.nan, y), None),
+        (lambda y, at: y + 5.0 * np.isin(np.arange(len(y)), at), "8 outliers, in row"),
+        (lambda y, at: y * ~np.isin(np.arange(len(y)), at), "8 samples are 0"),
+        (lambda y, at: np.where(np.abs(np.arange(len(y)) - 300) < 25, y[300], y), "stands still"),
+    ],
+    ids=["missing", "outliers", "zeros", "stuck"],
+)
+def test_faulty_samples_leave_the_curve_as_it_is_and_are_told(fault, says):
+    clean = trace_of(queue)
+    at = np.random.default_rng(5).choice(600, 8, replace=False)
+    y = fault(clean.output_values[:, 0], at)
+    named = {"inputs": ("R",), "outputs": ("delay",)}
+    faulty = netctrl.SignalTrace(interval_s=1.0, input_values=clean.input_values, output_values=y, **named)
+    model, curve = identify_curve(faulty, order=1), identify_curve(clean, order=1).curve
+    R = np.linspace(0.0, 80.0, 9)
+    assert model.curve.linear(R) == pytest.approx(curve.linear(R), abs=1.5)
+    told = [each for each in model.identification.warnings if says and says in each]
+    assert len(told) == (says is not None)
+    assert not any("outliers" in each for each in identify_curve(clean, order=1).identification.warnings)
+
+
 def test_few_levels_show_no_curve():
     two = netctrl.gbn(400, (20.0, 80.0), np.random.default_rng(1))
     with pytest.raises(InvalidValue, match=r"2 levels.*can't show a curve"):
