@@ -7,6 +7,7 @@ and at most 1 % of the periods are at a limit; outside it is to be refused. Some
 """
 
 import sys
+from collections.abc import Callable
 
 import msgspec
 import numpy as np
@@ -14,12 +15,14 @@ import pandas as pd
 
 import netctrl
 from netctrl.core.errors import NetctrlError, NoAdmissibleDesign
+from netctrl.core.names import EngineName
 from netctrl.ident.curve import identify_curve
 from netctrl.ident.excite import random_levels
+from netctrl.model.signals import SignalTrace
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track
 from netctrl.scenario.scenario import Scenario
-from netctrl.sim.packet.run import simulate_packets, simulate_rates
+from netctrl.sim.packet.run import simulate_rates
 
 MBIT = 1e6
 SAMPLES, HOLD, COUNTED = 600, 3, 500
@@ -28,23 +31,34 @@ OUTSIDE = (0.95, 1.1)
 """Of the least and of the greatest delay that the curve has."""
 
 
-def link(random: np.random.Generator) -> tuple[Scenario, np.ndarray]:
-    """A link, and levels of its regulated traffic [Mbit/s]; a period is the time of some 12,500 packets."""
-    capacity = float(10.0 ** random.uniform(1.0, 3.0))
-    interval = float(np.clip(100.0 / capacity, 0.1, 10.0).round(1))
+def link(random: np.random.Generator, greatest: float = 1000.0, mbit: float = 100.0) -> tuple[Scenario, np.ndarray]:
+    """A link, and levels of its regulated traffic [Mbit/s]; a period is the time of some 12,500 packets, or `mbit`."""
+    capacity = float(10.0 ** random.uniform(1.0, np.log10(greatest)))
+    interval = float(np.clip(mbit / capacity, 0.1, 10.0).round(1))
     hops, seed = int(random.integers(1, 6)), int(random.integers(2**31))
     shape = {"hops": hops, "capacity": capacity * MBIT, "seed": seed, "interval": interval, "control": Track()}
     levels = random_levels(SAMPLES, (0.1 * capacity, 0.9 * capacity), random, hold=HOLD)[:, 0]
     return access_link(duration=SAMPLES * interval, **shape), levels
 
 
+def recorded(scenario: Scenario, levels: np.ndarray) -> SignalTrace:
+    """Trace of a link at these levels [Mbit/s]."""
+    return netctrl.access_link_signals(simulate_rates(scenario, levels * MBIT), outputs=("delay",))
+
+
 def judged(seed: int, number: int) -> dict[str, object]:
-    """One link, with what became of its references."""
+    """One of the links, with what became of its references."""
     random = np.random.default_rng([seed, number])
     scenario, levels = link(random)
+    return {"link": number} | judged_in("packet", scenario, recorded(scenario, levels), random)
+
+
+def judged_in(
+    engine: EngineName, scenario: Scenario, trace: SignalTrace, random: np.random.Generator
+) -> dict[str, object]:
+    """A link, with what became of its references in an engine."""
     capacity = scenario.links[0].capacity / MBIT
-    row: dict[str, object] = {"link": number, "Mbit/s": capacity, "hops": len(scenario.links)}
-    trace = netctrl.access_link_signals(simulate_rates(scenario, levels * MBIT), outputs=("delay",))
+    row: dict[str, object] = {"Mbit/s": capacity, "hops": len(scenario.links)}
     try:
         model = identify_curve(trace)
         gain = float(model.state_space.steady_gain()[0, 0])
@@ -74,18 +88,20 @@ def judged(seed: int, number: int) -> dict[str, object]:
             seed=scenario.seed + 1 + place,
             control=msgspec.structs.replace(scenario.control, reference=((reference,),)),
         )
-        signals = simulate_packets(asked, design=design.law).tables["signals"]
+        signals = netctrl.simulate(asked, engine, design=design).tables["signals"]
         error = float(signals["measured delay"][settling:].mean() / reference - 1.0)
         limit = float(signals["at limit"][settling:].mean())
         row |= {f"asked {place}": reference, f"error {place}": error, f"at limit {place}": limit}
     return row
 
 
-def main(links: int, seed: int = 1, first: int = 0) -> pd.DataFrame:
+def main(
+    links: int, seed: int = 1, first: int = 0, judge: Callable[[int, int], dict[str, object]] = judged
+) -> pd.DataFrame:
     """Judge links; prints each, and the sums."""
     rows = []
     for number in range(first, first + links):
-        row = judged(seed, number)
+        row = judge(seed, number)
         rows.append(row)
         shown = (
             f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in rows[-1].items()

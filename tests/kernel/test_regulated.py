@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import inf
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -102,10 +103,11 @@ def test_packets_are_handed_over_in_parts() -> None:
     assert [len(part.number) for part in parts] == [1024, 1024, 452, 2, 1, 1]
 
 
-def test_a_task_is_read_as_it_was_written(design, tmp_path) -> None:
-    """Its law takes the same steps, and what came of them is the same."""
+@pytest.mark.parametrize("curve", [None, np.array([[0.0, 60.0, 95.0], [0.0, 20.0, 95.0]])])
+def test_a_task_is_read_as_it_was_written(design, curve, tmp_path) -> None:
+    """Its law takes the same steps, also along a curve, and what came of them is the same."""
     scenario = access_link(duration=6.0, control=Track(reference=[[1.2, 0.8]], start=2.0, governor=True))
-    task = task_of(scenario, track_plan(scenario, design))
+    task = task_of(scenario, track_plan(scenario, msgspec.structs.replace(design.law, curve=curve)))
     write_record(tmp_path, task)
     found = read_record(tmp_path, RegulatedTask)
     assert task.tracking is not None and found.tracking is not None
