@@ -9,7 +9,7 @@ from math import log
 import numpy as np
 
 from netctrl.ident.descent.innovations import Noise
-from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, Feedback, dependence
+from netctrl.ident.subspace.dependence import FEEDBACK_LEVEL, Feedback, dependence, instant
 from netctrl.ident.subspace.lq_reduction import LqReduction
 from netctrl.ident.validate import Matrices
 from netctrl.model.fit import OrderChoice, central, settled
@@ -18,6 +18,7 @@ from netctrl.model.signals import SignalTrace
 _LEVEL = 0.01  # significance level of the test of dependence on the inputs
 _LITTLE = 1.0  # percentage of an output's variance below which the inputs explain little
 _HARM = 1.02  # prediction error that counts as harm, relative to the simulation error's variance
+_TOLD = 0.5  # share of what the past leaves of an output, told by the inputs of the same sample
 _MOVED = 1e-9  # residue of a mode, relative to the greatest: below it is the noise's alone
 _EXACT = 1e-16  # mean squared error of a model without noise
 
@@ -59,7 +60,7 @@ def cautions(
     """Warnings about a model (A, B, C, D) in scaled units; `guard` is None for models without one."""
     A = model[0]
     return [
-        *_feedback(answers, biased, bool(model[3].any()), trace),
+        *_feedback(answers, biased, bool(model[3].any()), trace, 1.0 - 1.0 / instant(data)),
         *_stability(A, guard),
         *_gains(A, gains, trace),
         *_slow(model, trace),
@@ -69,7 +70,7 @@ def cautions(
     ]
 
 
-def _feedback(answers: Feedback, biased: bool, direct: bool, trace: SignalTrace) -> Iterator[str]:
+def _feedback(answers: Feedback, biased: bool, direct: bool, trace: SignalTrace, at_once: float) -> Iterator[str]:
     """Warnings about inputs that respond to the outputs."""
     for j in answers.determined:
         yield (
@@ -80,6 +81,9 @@ def _feedback(answers: Feedback, biased: bool, direct: bool, trace: SignalTrace)
     if answers.determined:
         return
     remedy = "which doesn't bias this model, by maximum likelihood and with D = 0"
+    if at_once > _TOLD:
+        remedy += f"; the inputs tell {at_once:.0%} of the outputs within the sample: where that is the plant, not the"
+        remedy += " law, ask for feedthrough"
     if direct:
         remedy = "and D may stand for a law: without feedthrough the likelihood's model isn't biased"
     if biased:
