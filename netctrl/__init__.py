@@ -88,6 +88,7 @@ _INNER = {
     "pace_many": "netctrl.laws.pacing.pacing",
     "pace_trace": "netctrl.laws.pacing.pacing",
     "solve_qp": "netctrl.mpc.qp.solve",
+    "to_continuous": "netctrl.ident.families.continuous",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

@@ -309,6 +309,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "start_receding": {"controller": controller, "applied": None},
         "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]},
         "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
+        "to_continuous": {"plant": plant},
         "tune": {"scenario": paced, "law": lambda s: None, "objective": "loss", "low": 1.0, "high": 1.5, "runs": 1}
         | {"tolerance": 0.5},
         "window_table": {"bdp_bytes": 1e5, "rate_in_bit_per_s": 1e9, "rate_out_bit_per_s": 1e9, "interval_s": 1e-5}
