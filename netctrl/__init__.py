@@ -83,11 +83,13 @@ _INNER = {
     "Web": "netctrl.scenario.tcp_aqm.offers",
     "coordinated": "netctrl.synthesis.localized.coordinated",
     "delayed_regulator": "netctrl.synthesis.riccati.delayed",
+    "identify_response": "netctrl.ident.families.response",
     "information_pattern": "netctrl.plants.information",
     "localized": "netctrl.synthesis.localized.localized",
     "pace_many": "netctrl.laws.pacing.pacing",
     "pace_trace": "netctrl.laws.pacing.pacing",
     "solve_qp": "netctrl.mpc.qp.solve",
+    "to_continuous": "netctrl.ident.families.continuous",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

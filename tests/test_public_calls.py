@@ -237,6 +237,8 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"information_delay": None, "communication": "out-of-band", "horizon": "auto", "n_jobs": 1},
         "identify": {"trace": trace, "order": 1, "method": "n4sid", "horizon": None, "feedthrough": True, "seed": 0}
         | {"held_out": None, "refine": "auto", "delay": "auto"},
+        "identify_response": {"frequencies": np.linspace(0.1, 3.0, 9), "response": np.ones(9), "dt": 1.0, "order": 1}
+        | {"deviation": 1.0, "feedthrough": True, "refine": True},
         "information_pattern": {"network": network, "interval_s": 0.01, "links": model.links}
         | {"communication": "out-of-band"},
         "link_rate_table": {"design": hops, "model": model, "reference": 1.0, "backlog_setpoint": 0.0, "links": ()},
@@ -309,6 +311,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "start_receding": {"controller": controller, "applied": None},
         "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]},
         "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
+        "to_continuous": {"plant": plant},
         "tune": {"scenario": paced, "law": lambda s: None, "objective": "loss", "low": 1.0, "high": 1.5, "runs": 1}
         | {"tolerance": 0.5},
         "window_table": {"bdp_bytes": 1e5, "rate_in_bit_per_s": 1e9, "rate_out_bit_per_s": 1e9, "interval_s": 1e-5}
