@@ -237,7 +237,12 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"information_delay": None, "communication": "out-of-band", "horizon": "auto", "n_jobs": 1},
         "identify": {"trace": trace, "order": 1, "method": "n4sid", "horizon": None, "feedthrough": True, "seed": 0}
         | {"held_out": None, "refine": "auto", "delay": "auto"},
-        "identify_response": {"frequencies": np.linspace(0.1, 3.0, 9), "response": np.ones(9), "dt": 1.0, "order": 1}
+        "identify_response": {
+            "frequencies": (omega := np.linspace(0.1, 3.0, 9)),
+            "response": 1.0 / (np.exp(1j * omega) - 0.5),
+            "dt": 1.0,
+            "order": 1,
+        }
         | {"deviation": 1.0, "feedthrough": True, "refine": True},
         "information_pattern": {"network": network, "interval_s": 0.01, "links": model.links}
         | {"communication": "out-of-band"},

@@ -38,7 +38,9 @@ def check_track(plan: TrackPlan) -> None:
     """InvalidValue for a law that the program can't run."""
     if len(plan.law.high) > 1 and not plan.law.high[1] <= _MAX_BURST:
         raise InvalidValue("law", f"bursts up to {plan.law.high[1]:g}", f"limits of bursts up to {_MAX_BURST} packets")
-    if isinstance(plan.schedule, OnlineStaticMap | OnlineShift):
+    if isinstance(plan.schedule, OnlineShift):
+        raise InvalidValue("schedule", "OnlineShift", "none for a law with a curve: the shift runs in packets")
+    if isinstance(plan.schedule, OnlineStaticMap):
         takes = "a GainSchedule, such as netctrl.laws.tracking.online_map.online_schedule of a run's curve"
         raise InvalidValue("schedule", type(plan.schedule).__name__, takes)
     governor = plan.governor
