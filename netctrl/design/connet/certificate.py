@@ -11,14 +11,16 @@ from netctrl.core.errors import InvalidValue, Status
 from netctrl.design.connet.slopes import SlopeCheck, check_slopes
 from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin
 from netctrl.laws.tracking.tracking import linearised
-from netctrl.model.design.connet import ConnetCertificate, ReferenceCheck, SlopeProof
-from netctrl.model.fit import central, settled
+from netctrl.model.design.connet import ConnetCertificate, DrawnLoops, ReferenceCheck, SlopeProof
+from netctrl.model.fit import Draws, central, settled
 from netctrl.model.identified import IdentifiedModel
 from netctrl.model.law import LqiLaw, TrackingLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.synthesis.riccati.dare import DareSolution
 from netctrl.synthesis.riccati.tracking import TrackingLoop, tracking_loop
 
+SURE = 0.95
+"""Least share of the models that a trace allows, with which a loop is to be stable."""
 _MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _GAIN_CHANGE = 0.2
 _TRACKS = 0.01
@@ -36,8 +38,10 @@ class Made(NamedTuple):
     estimator: DareSolution
 
 
-def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray]) -> ConnetCertificate:
-    """Certificate of a law with its model, and with the references to check, each (p,)."""
+def certificate(
+    model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray], draws: Draws | None = None
+) -> ConnetCertificate:
+    """Certificate of a law with its model, with the references to check, each (p,), and with draws of models."""
     law, W = made.law, made.tracked
     plant = model.state_space
     loop = tracking_loop(plant, law)
@@ -78,6 +82,7 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
         "residual_estimator": made.estimator.residual,
         "slopes": None if slopes is None else slopes.proof,
         "references": checks,
+        "drawn": None if draws is None else _drawn(draws, law, plant.dt),
     }
     warnings = tuple(_warnings(model, made, proof, controller))
     status = Status.ADMISSIBLE
@@ -86,16 +91,40 @@ def certificate(model: IdentifiedModel, made: Made, desired: Sequence[np.ndarray
     elif (
         any(_is_off(each) for each in (error, proof["dc_error_gain"]))
         or proof["disc_alpha"] < _MIN_ALPHA
-        or any(doubts(model, made, checks, None if slopes is None else slopes.proof))
+        or any(doubts(model, made, checks, None if slopes is None else slopes.proof, proof["drawn"]))
     ):
         status = Status.STABLE
     return ConnetCertificate(status=status, warnings=warnings, **proof)
 
 
+def _drawn(draws: Draws, law: TrackingLaw, dt: float) -> DrawnLoops:
+    alphas = []
+    for plant in zip(draws.A, draws.B, draws.C, draws.D, strict=True):
+        loop = tracking_loop(StateSpace(*plant, dt), law)
+        stable = np.abs(np.linalg.eigvals(loop.response.A)).max() < 1.0
+        alphas.append(discrete_disk_margin(loop.difference).alpha if stable else 0.0)
+    found = np.array(alphas)
+    return DrawnLoops(
+        models=len(found),
+        stable=float((found > 0.0).mean()),
+        alpha=float(np.quantile(found, 1.0 - SURE, method="lower")),
+        least_alpha=float(found.min()),
+    )
+
+
 def doubts(
-    model: IdentifiedModel, made: Made, checks: Iterable[ReferenceCheck], slopes: SlopeProof | None
+    model: IdentifiedModel,
+    made: Made,
+    checks: Iterable[ReferenceCheck],
+    slopes: SlopeProof | None,
+    drawn: DrawnLoops | None = None,
 ) -> Iterable[str]:
     """Why the model is no model for a controller: an uncertain gain, feedback in its trace, references not seen."""
+    if drawn is not None and drawn.stable < SURE:
+        yield (
+            f"of {drawn.models} models that the trace allows, {drawn.stable:.0%} make a stable loop: take a larger"
+            " input weight or disk margin, or a longer trace"
+        )
     how, W = model.identification, made.tracked
     if how is not None and how.biased:
         yield f"the model is from a trace with feedback, so that its gain may be wrong, even in sign: {_TRACE}"
@@ -201,7 +230,7 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
             yield f"reference {named} can't be reached within the input limits, which allow {got}"
         elif check.off_curve > _OFF_CURVE:
             yield f"reference {named} is off the characteristic curve: it settles at {got}"
-    yield from doubts(model, made, proof["references"], proof["slopes"])
+    yield from doubts(model, made, proof["references"], proof["slopes"], proof["drawn"])
     if model.identification is not None:
         yield from model.identification.warnings
 

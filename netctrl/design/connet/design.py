@@ -21,6 +21,7 @@ from netctrl.frequency.hinf_norm import discrete_disk_margin
 from netctrl.model.datasets import model_of
 from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
 from netctrl.model.design.design import ConnetDesign
+from netctrl.model.fit import IdentificationResult
 from netctrl.model.identified import IdentifiedModel, InputCurve
 from netctrl.model.io.record_file import taken
 from netctrl.model.law import LqgLaw, LqiLaw
@@ -39,7 +40,7 @@ Reference = Mapping[str, float] | Sequence[float]
 
 
 def connet(
-    model: IdentifiedModel | str | os.PathLike[str],
+    model: IdentifiedModel | IdentificationResult | str | os.PathLike[str],
     *,
     method: ConnetMethod = "lqi",
     track: Track | None = None,
@@ -59,9 +60,10 @@ def connet(
 
     Parameters
     ----------
-    model : IdentifiedModel, path or str
+    model : IdentifiedModel, IdentificationResult, path or str
         Model with noise (K and innovation_covariance): n states, m inputs, p outputs. A name is that of a model that
-        comes with netctrl.
+        comes with netctrl. With a result of `netctrl.identify` the certificate has the loop around each model that the
+        trace allows, too.
     method : {"lqi", "paper"}
         Integral action, or the published regulator.
     track : str, sequence of float, or several of these, optional
@@ -107,7 +109,8 @@ def connet(
     ----------
     CONNET paper, eqs. (1) to (4), with its sign u = −K x̂; its L results from counting the innovation twice.
     """
-    model = model_of(model)
+    draws = model.draws if isinstance(model, IdentificationResult) else None
+    model = model_of(model.model if isinstance(model, IdentificationResult) else model)
     checked_word("method", method, CONNET_METHODS)
     checked_word("accept", accept, ("admissible", "stable"))
     weight = LQI_INPUT_WEIGHT if method == "lqi" else PAPER_INPUT_WEIGHT
@@ -144,11 +147,11 @@ def connet(
         input_weight=weight,
         references=rows(np.reshape(desired, (-1, len(model.C)))),
     )
-    proof = certificate(model, made, desired)
+    proof = certificate(model, made, desired, draws)
     design = ConnetDesign.of(requested, made.law, proof, argv=argv, files=inputs, libraries=("numpy", "scipy"))
     if proof.status is Status.UNSTABLE:
         raise NoAdmissibleDesign(proof.warnings[0], design)
-    reason = next(iter(doubts(model, made, proof.references, proof.slopes)), None)
+    reason = next(iter(doubts(model, made, proof.references, proof.slopes, proof.drawn)), None)
     if reason is not None and accept == "admissible":
         raise NoAdmissibleDesign(f"{reason}; accept='stable' takes the design all the same", design)
     return design

@@ -60,6 +60,19 @@ class SlopeProof(Record, frozen=True):
     times to both sides."""
 
 
+class DrawnLoops(Record, frozen=True):
+    """The loop around the models that the trace allows, drawn with their probability."""
+
+    models: int
+    """Number of draws."""
+    stable: float
+    """Share of them with which the loop is stable."""
+    alpha: float
+    """Disk margin that 19 in 20 of them keep."""
+    least_alpha: float
+    """Least disk margin; 0: one is unstable."""
+
+
 class ReferenceCheck(Record, frozen=True):
     """Steady state of the model at one reference."""
 
@@ -125,3 +138,5 @@ class ConnetCertificate(Record, frozen=True):
     """Cautions before using the law."""
     slopes: SlopeProof | None = None
     """Proof over the slopes of the model's curve; null: the model has none."""
+    drawn: DrawnLoops | None = None
+    """The loop around models that the trace allows; null: designed from a model alone."""

@@ -202,6 +202,9 @@ def connet_summary(
         ("disk margin", f"{proof.disc_alpha:.3g}: gain {gains}, phase {proof.phase_deg:.1f}°"),
         ("residual", f"{proof.residual_regulator:.2g} regulator, {proof.residual_estimator:.2g} estimator"),
     ]
+    if (drawn := proof.drawn) is not None:
+        kept = f"disk margin {drawn.alpha:.3g} in 19 of 20, {drawn.least_alpha:.3g} in all"
+        rows.append(("drawn models", f"stable with {drawn.stable:.1%} of {drawn.models} that the trace allows, {kept}"))
     if (slopes := proof.slopes) is not None:
         most = "any" if slopes.stable[1] is None else f"{slopes.stable[1]:.3g}"
         rows.append(("slopes", f"stable from {slopes.stable[0]:.3g} to {most} times the curve's"))

@@ -1,17 +1,21 @@
 """CONNET designs: the printed numbers, what the certificate says, the command line."""
 
 import json
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import pytest
 from design_files import comes_back
+from scipy.signal import lfilter
 
+import netctrl
 from netctrl import connet
 from netctrl.cli.design import main
 from netctrl.core.errors import FileError, InvalidValue, NoAdmissibleDesign, Status
 from netctrl.model.datasets import model_path
 from netctrl.model.design.design import read_design
+from netctrl.model.fit import Draws
 from netctrl.model.identified import Identification, IdentifiedModel, read_model
 from netctrl.synthesis.riccati.tracking import tracking_loop
 
@@ -250,3 +254,29 @@ def test_a_model_that_is_none_for_a_controller_is_refused(changes, said):
     design = connet(identified_model(**changes), accept="stable")
     assert design.certificate.status is Status.STABLE
     assert any(said in warning for warning in design.certificate.warnings)
+
+
+def test_the_loop_is_certified_around_each_model_that_the_trace_allows():
+    """Copies of the model have its margin; with integral action a plant of the other sign is unstable."""
+    random = np.random.default_rng(1)
+    u = netctrl.gbn(400, (20.0, 80.0), random)
+    y = lfilter([0.0, 0.02], [1.0, -0.8], u[:, 0]) + 0.1 * random.standard_normal(400)
+    found = netctrl.identify(
+        netctrl.SignalTrace(interval_s=1.0, input_values=u, output_values=y, inputs=("R",), outputs=("delay",)), order=1
+    )
+    own = netctrl.connet(found).certificate
+    assert own.drawn.models == 200
+    assert own.drawn.stable == 1.0
+    assert own.drawn.least_alpha <= own.drawn.alpha < own.disc_alpha
+    parts = {name: np.stack([getattr(found.model, name)] * 40) for name in "ABCD"}
+    copies = netctrl.connet(replace(found, draws=Draws(**parts))).certificate
+    assert (copies.drawn.alpha, copies.drawn.least_alpha) == pytest.approx((copies.disc_alpha, copies.disc_alpha))
+    signs = np.where(np.arange(40) < 4, -1.0, 1.0)[:, None, None]
+    wrong = replace(found, draws=Draws(**parts | {"B": signs * parts["B"], "D": signs * parts["D"]}))
+    with pytest.raises(NoAdmissibleDesign, match="of 40 models that the trace allows, 90% make a stable loop"):
+        netctrl.connet(wrong)
+    taken = netctrl.connet(wrong, accept="stable")
+    assert taken.certificate.status == "stable"
+    assert taken.certificate.drawn.least_alpha == 0.0
+    assert "stable with 90.0% of 40 that the trace allows" in str(taken)
+    assert netctrl.connet(found.model).certificate.drawn is None
