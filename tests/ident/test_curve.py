@@ -60,11 +60,13 @@ def test_dynamics_are_told_from_the_curve():
     ("fault", "says"),
     [
         (lambda y, at: np.where(np.isin(np.arange(len(y)), at), np.nan, y), None),
-        (lambda y, at: y + 5.0 * np.isin(np.arange(len(y)), at), "8 outliers, in row"),
+        (lambda y, at: y + 5.0 * np.isin(np.arange(len(y)), at), "outliers, in row"),
+        (lambda y, at: y - 3.0 * np.isin(np.arange(len(y)), at), "outliers, in row"),
+        (lambda y, at: np.where(np.abs(np.arange(len(y)) - 300) < 25, np.nan, y), None),
         (lambda y, at: y * ~np.isin(np.arange(len(y)), at), "8 samples are 0"),
         (lambda y, at: np.where(np.abs(np.arange(len(y)) - 300) < 25, y[300], y), "stands still"),
     ],
-    ids=["missing", "outliers", "zeros", "stuck"],
+    ids=["missing", "too high", "too low", "a gap", "zeros", "stuck"],
 )
 def test_faulty_samples_leave_the_curve_as_it_is_and_are_told(fault, says):
     clean = trace_of(queue)
