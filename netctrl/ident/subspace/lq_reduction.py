@@ -11,6 +11,7 @@ Source: van Overschee and De Moor 1996, section 6.1; for the moments, Sima, Sima
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -20,6 +21,7 @@ import numpy as np
 _PIECES = 24  # pieces of a long trace, from which the bootstrap draws
 _BLOCK = 2048  # columns at a time: a few MB
 # Squaring the data loses twice as many digits as R's condition number has. Above 1e3 fewer than 10 digits remain.
+_WIDE, _APART = 64, 1e-3  # columns whose moments are faster; their least distance from others', of their size
 _SAFE = 1e-6
 _LONG = 12  # columns per row above which moments are faster
 
@@ -74,7 +76,19 @@ def columns_of(segments: Sequence[Segment], horizon: int) -> list[int]:
 
 
 def triangular(rows: np.ndarray) -> np.ndarray:
-    """Factor R of rows = QR."""
+    """Factor R of rows = QR.
+
+    Many columns are multiplied faster than they are reflected: R is the Cholesky factor of their moments where each
+    column is far enough from the ones before it that no more than 6 of 16 digits are lost, as lq_reduce's is.
+    """
+    if rows.shape[1] >= _WIDE and len(rows) >= 2 * rows.shape[1]:
+        G = rows.T @ rows
+        size = np.sqrt(np.diag(G))
+        if size.all() and np.isfinite(size).all():
+            with suppress(np.linalg.LinAlgError):
+                R = np.linalg.cholesky(G / size / size[:, None]).T
+                if np.diag(R).min() > _APART:
+                    return R * size
     return cast(np.ndarray, np.linalg.qr(rows, mode="r"))
 
 
