@@ -83,6 +83,7 @@ _INNER = {
     "Web": "netctrl.scenario.tcp_aqm.offers",
     "coordinated": "netctrl.synthesis.localized.coordinated",
     "delayed_regulator": "netctrl.synthesis.riccati.delayed",
+    "identify_impulse": "netctrl.ident.families.impulse",
     "identify_response": "netctrl.ident.families.response",
     "information_pattern": "netctrl.plants.information",
     "localized": "netctrl.synthesis.localized.localized",

@@ -237,6 +237,7 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"information_delay": None, "communication": "out-of-band", "horizon": "auto", "n_jobs": 1},
         "identify": {"trace": trace, "order": 1, "method": "n4sid", "horizon": None, "feedthrough": True, "seed": 0}
         | {"held_out": None, "refine": "auto", "delay": "auto"},
+        "identify_impulse": {"trace": trace, "length": None},
         "identify_response": {
             "frequencies": (omega := np.linspace(0.1, 3.0, 9)),
             "response": 1.0 / (np.exp(1j * omega) - 0.5),

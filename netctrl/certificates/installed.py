@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, Unpack
 
-from netctrl.certificates.box import Asked, box_of
+from netctrl.certificates.box import Asked, box_of, sender_names
 from netctrl.certificates.certify import DATA_CENTRE, certify, subject_of
 from netctrl.certificates.codel import CodelSubject, CycleSubject
 from netctrl.certificates.ecn.dctcp import dctcp_as_linux, dctcp_as_switch
@@ -206,7 +206,7 @@ def checked_where(where: Asked, own_rates: bool = False) -> Asked:
         Whether queues have rates of their own, so that the box may have none.
     """
     senders = where.get("senders")
-    where["senders"] = senders if senders is None or isinstance(senders, str) else tuple(senders)
+    where["senders"] = None if senders is None else sender_names(senders)
     any_rate: Asked = {"capacity_bit_per_s": _ANY_BIT_PER_S} if own_rates and _without_rate(where) else {}
     for name in box_of(pi2(), **(where | any_rate)).inputs.senders:
         if name not in ("dctcp", *DATA_CENTRE):

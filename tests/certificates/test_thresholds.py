@@ -116,6 +116,13 @@ def test_dcqcn_at_a_step_keeps_the_link_busy_where_packets_do(kilobytes: int, rt
         assert queue.max() == pytest.approx(equal.cycle.fluid.highest_packets, rel=0.1)
 
 
+def test_senders_that_are_none_are_named() -> None:
+    queues = read_queues(text=sonic(P=wred_profile(184_320, 184_320, 100)))
+    for wrong in (1e-320, [3], object()):
+        with pytest.raises(InvalidValue, match="^sender: got"):
+            certify_queues(queues, senders=wrong, **RACK)
+
+
 def test_a_step_without_marks_or_with_other_senders_is_refused() -> None:
     for more in ({"senders": "reno"}, {"senders": ("dctcp", "reno")}, {"stretches": (1.0, 2.0)}):
         with pytest.raises(InvalidValue, match="a step"):

@@ -18,6 +18,7 @@ Sources: Linux 6.1 and 7.2, include/linux/jiffies.h and kernel/time/timeconst.bc
 from __future__ import annotations
 
 from math import gcd
+from numbers import Real
 
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.targets.integers import u32, u64
@@ -35,7 +36,7 @@ _LEVELS, _FIRST, _SHIFT = 8, 63, 3  # LVL_DEPTH, LVL_SIZE - 1, LVL_CLK_SHIFT
 def checked_hz(hz: object) -> int:
     """A frequency of the kernel's clock, else InvalidValue."""
     for known in KNOWN_HZ:
-        if hz == known and not isinstance(hz, bool):
+        if isinstance(hz, Real) and not isinstance(hz, bool) and hz == known:
             return known
     raise InvalidValue("hz", hz, HZ_TAKES)
 

@@ -52,6 +52,6 @@ def test_periods_are_the_kernel_s():
 
 def test_hz():
     assert checked_hz(300) == 300
-    for wrong in (True, 200, "250"):
+    for wrong in (True, 200, "250", np.array([250.0, np.nan])):
         with pytest.raises(InvalidValue, match="hz"):
             checked_hz(wrong)
