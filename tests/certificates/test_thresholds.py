@@ -119,7 +119,7 @@ def test_dcqcn_at_a_step_keeps_the_link_busy_where_packets_do(kilobytes: int, rt
 def test_senders_that_are_none_are_named() -> None:
     queues = read_queues(text=sonic(P=wred_profile(184_320, 184_320, 100)))
     for wrong in (1e-320, [3], object()):
-        with pytest.raises(InvalidValue, match="^sender: got"):
+        with pytest.raises(InvalidValue, match=r"^sender: got"):
             certify_queues(queues, senders=wrong, **RACK)
 
 
