@@ -102,8 +102,8 @@ def identify(
         unused = {key: asked[key] for key in ("focus", "held_out") if key in asked}
         unused |= {"refine": refine} if refine != "auto" else {}
         unused |= {"no_feedthrough": "given"} if no_feedthrough else {}
-        for key, got in unused.items():
-            raise InvalidValue(key, got, "not given beside --curve")
+        if unused:
+            raise InvalidValue(*next(iter(unused.items())), "not given beside --curve")
         model = identify_curve(signals_of(paths, inputs=inputs, outputs=outputs, **reading), **asked)
         write_all({"plot": picture(model.plot, plot), "output": (output, lambda: model.to_json().encode())})
         return say(model.to_json() if json else f"{model}\n")

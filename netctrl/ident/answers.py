@@ -23,7 +23,7 @@ from netctrl.model.signals import SignalTrace
 
 LAGS = 25
 LEVEL = 0.01
-"""Of the tests of what is left."""
+"""Level of the tests of what is left."""
 
 _BAND = 2.5758  # standard normal: 99 % are within
 _EXACT = 1e-12  # relative to the output's variance: innovations below are rounding

@@ -49,7 +49,7 @@ class _Fit(NamedTuple):
     weights: np.ndarray
     """Constant first."""
     deviation: np.ndarray
-    """Of each complete sample around the curve."""
+    """Deviation of each complete sample around the curve."""
 
 
 def identify_curve(trace: SignalTrace, *, output: str | None = None, seed: int = 0, **options: Any) -> IdentifiedModel:
@@ -152,6 +152,11 @@ def _complete(trace: SignalTrace) -> np.ndarray:
     return np.array(np.isfinite(trace.output_values).all(axis=1))
 
 
+def _past(trace: SignalTrace, k: int) -> np.ndarray:
+    """(T,) index of the sample k samples ago; before a segment's first that one."""
+    return np.maximum(np.arange(len(trace)) - k, np.repeat(trace.starts, np.diff([*trace.starts, len(trace)])))
+
+
 def _without_faults(trace: SignalTrace, place: int) -> tuple[SignalTrace, list[str]]:
     """The trace with NaN for faulty samples, and what is said of them.
 
@@ -165,10 +170,8 @@ def _without_faults(trace: SignalTrace, place: int) -> tuple[SignalTrace, list[s
             values[flaw.missing, trace.outputs.index(flaw.channel)] = np.nan
             said.append(flaw.sentence)
     u, y = trace.input_values[:, 0], values[:, place]
-    at = np.arange(len(u))
-    starts = np.repeat(trace.starts, np.diff([*trace.starts, len(u)]))
     bent = _columns("monotone", u, u)[:, 1::2]
-    columns = np.hstack([np.ones((len(u), 1)), *(bent[np.maximum(at - k, starts)] for k in range(_PAST + 1))])
+    columns = np.hstack([np.ones((len(u), 1)), *(bent[_past(trace, k)] for k in range(_PAST + 1))])
     there = np.isfinite(y)
     order = np.argsort(u, kind="stable")
     near = np.lib.stride_tricks.sliding_window_view(np.pad(order, _NEAR // 2, mode="reflect"), _NEAR)
@@ -221,9 +224,8 @@ def _linear(trace: SignalTrace, place: int, fit: _Fit, options: dict[str, Any]) 
     if plant is not None:
         columns = np.column_stack([np.ones(T), _through(trace, v[:, None], plant)])[there]
         score = _criterion(weight * columns, weight[:, 0] * y[:, place], 2 * len(found.A))
-    starts = np.repeat(trace.starts, np.diff([*trace.starts, T]))
     for k in range(1, _PAST + 1):
-        columns = np.column_stack([np.ones(T), *(v[np.maximum(np.arange(T) - j, starts)] for j in range(k + 1))])[there]
+        columns = np.column_stack([np.ones(T), *(v[_past(trace, j)] for j in range(k + 1))])[there]
         other = _criterion(weight * columns, weight[:, 0] * y[:, place], 0)
         taps = np.linalg.lstsq(weight * columns, weight * y, rcond=None)[0]
         if other < score:

@@ -97,13 +97,16 @@ def certificate(
     return ConnetCertificate(status=status, warnings=warnings, **proof)
 
 
+def margin_around(plant: StateSpace, law: TrackingLaw) -> float:
+    """Disk margin of the loop around a plant; 0 where it isn't stable."""
+    loop = tracking_loop(plant, law)
+    stable = np.abs(np.linalg.eigvals(loop.response.A)).max() < 1.0
+    return discrete_disk_margin(loop.difference).alpha if stable else 0.0
+
+
 def _drawn(draws: Draws, law: TrackingLaw, dt: float) -> DrawnLoops:
-    alphas = []
-    for plant in zip(draws.A, draws.B, draws.C, draws.D, strict=True):
-        loop = tracking_loop(StateSpace(*plant, dt), law)
-        stable = np.abs(np.linalg.eigvals(loop.response.A)).max() < 1.0
-        alphas.append(discrete_disk_margin(loop.difference).alpha if stable else 0.0)
-    found = np.array(alphas)
+    plants = zip(draws.A, draws.B, draws.C, draws.D, strict=True)
+    found = np.array([margin_around(StateSpace(*plant, dt), law) for plant in plants])
     return DrawnLoops(
         models=len(found),
         stable=float((found > 0.0).mean()),
@@ -117,7 +120,7 @@ def doubts(
     made: Made,
     checks: Iterable[ReferenceCheck],
     slopes: SlopeProof | None,
-    drawn: DrawnLoops | None = None,
+    drawn: DrawnLoops | None,
 ) -> Iterable[str]:
     """Why the model is no model for a controller: an uncertain gain, feedback in its trace, references not seen."""
     if drawn is not None and drawn.stable < SURE:

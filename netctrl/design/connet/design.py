@@ -15,9 +15,8 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, RiccatiStatus, Status, checked_number, checked_word
 from netctrl.core.units import unit_scale
-from netctrl.design.connet.certificate import Made, certificate, doubts, rows, steady
+from netctrl.design.connet.certificate import Made, certificate, doubts, margin_around, rows, steady
 from netctrl.design.connet.slopes import slope_loop
-from netctrl.frequency.hinf_norm import discrete_disk_margin
 from netctrl.model.datasets import model_of
 from netctrl.model.design.connet import CONNET_METHODS, ConnetInputs, ConnetMethod
 from netctrl.model.design.design import ConnetDesign
@@ -178,9 +177,7 @@ def _least_margin(model: IdentifiedModel, made: Made, slopes: tuple[float, float
     if model.curve is not None:
         loop = slope_loop(model.state_space, made.law)
         return min(map(loop.alpha, {*slopes, 1.0}))
-    loop = tracking_loop(model.state_space, made.law)
-    unstable = np.abs(np.linalg.eigvals(loop.response.A)).max() >= 1.0
-    return 0.0 if unstable else discrete_disk_margin(loop.difference).alpha
+    return margin_around(model.state_space, made.law)
 
 
 def _factor_for(alpha: float, margin: Callable[[float], float]) -> float:
