@@ -20,7 +20,8 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from netctrl.ident.descent.innovations import Noise
-from netctrl.ident.descent.kernels import free_response, regressors, simulate
+from netctrl.ident.descent.basis import Basis
+from netctrl.ident.descent.kernels import free_response, simulate
 from netctrl.ident.descent.output_error import Fitted, compressed, directions, fit, output_normal, refine
 from netctrl.ident.subspace.lq_reduction import Segment, first_samples, triangular
 from netctrl.ident.validate import Matrices
@@ -249,13 +250,13 @@ def _stretch(task: _Task, around: _Around, root: np.ndarray) -> np.ndarray:
     """
     base, ways = around.base, around.ways
     (n, m), p, k = base.B.shape, len(base.C), len(root)
-    parts = []
+    basis, parts = Basis.of(base.A), []
     for (u, y), state in zip(task.segments, base.initial, strict=True):
-        rows = np.empty((len(u) * p, n + len(ways) + n * m + p * task.direct + p + 1))
-        kept = np.zeros((p, m + n, n))
-        regressors(base.A, base.B, base.C, u, y, state.copy(), base.C.copy(), kept, True, task.direct, rows)
+        signals = np.vstack([rows for _, rows in basis.signals(base.B, state, u, task.direct)])
+        maps = basis.maps(base.C, base.B, state, m, task.direct, ways)
+        rows = np.stack([np.column_stack([signals @ each, y[:, k]]) for k, each in enumerate(maps)], axis=1)
+        rows = rows.reshape(len(u) * p, -1)
         rows[np.isnan(rows[:, -1])] = 0.0
-        rows = np.hstack([rows[:, :n], rows[:, n : n + len(ways)] @ ways, rows[:, n + len(ways) :]])
         Q, _ = np.linalg.qr(rows[:, :n])
         parts.append(rows[:, n:] - Q @ (Q.T @ rows[:, n:]))
     J = np.vstack(parts)

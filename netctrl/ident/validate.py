@@ -12,6 +12,7 @@ from netctrl.ident.descent.output_error import CALM
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 _ENOUGH = 20_000  # samples used for an initial state
+_NOTHING_LEFT = 1e-14  # of a state
 _SMALLEST, _NOTHING = 1e-6, 1e-150  # of an output's error: relative to the greatest, and where there is none
 _LARGEST_GROWTH = 1e8  # largest growth of an unstable model's free response within the samples used
 
@@ -41,20 +42,37 @@ def initial_state(model: Matrices, K: np.ndarray | None, segment: Segment) -> np
     stable = A if K is None else A - K @ C
     n, p = len(A), len(C)
     count = min(len(segment[0]), _ENOUGH, _finite(stable))
+    told = _forgotten(stable, count)
     u, y = (signal[:count] for signal in segment)
     width = n + p if alone else n
-    rows = np.zeros(((count + 1) * p, width + 1))
-    rows[:-p, :n] = free_response(np.ascontiguousarray(stable), C, count)
+    rows = np.zeros(((told + 2) * p, width + 1))
+    first, tail, calm = rows[: told * p], rows[told * p : -p], rows[-p:]
+    left = y - _run(model, K, np.zeros(n), u, y)
+    first[:, :n] = free_response(np.ascontiguousarray(stable), C, told)
+    first[:, -1] = left[:told].reshape(-1)
+    # What comes after the state is forgotten tells of the constant, by its mean, and of the outputs' weights.
+    known, mean = np.isfinite(left[told:]), np.zeros(p)
     if alone:
-        rows[:-p, n:-1] = np.tile(np.eye(p), (count, 1))
-        rows[-p:, n:-1] = np.sqrt(CALM * count) * np.eye(p)
-    rows[:-p, -1] = (y - _run(model, K, np.zeros(n), u, y)).reshape(-1)
+        number = known.sum(axis=0)
+        mean = np.where(known, left[told:], 0.0).sum(axis=0) / np.maximum(number, 1)
+        first[:, n:-1] = np.tile(np.eye(p), (told, 1))
+        calm[:, n:-1] = np.sqrt(CALM * count) * np.eye(p)
+        tail[:, n:-1], tail[:, -1] = np.diag(np.sqrt(number)), np.sqrt(number) * mean
     rows[np.isnan(rows[:, -1])] = 0.0
     found = _least_squares(rows)
     if p > 1:
-        left = np.linalg.norm((rows[:, -1] - rows[:, :-1] @ found).reshape(-1, p), axis=0)
-        found = _least_squares(rows / np.tile(np.maximum(left, _SMALLEST * left.max() + _NOTHING), count + 1)[:, None])
+        within = (np.where(known, left[told:] - mean, 0.0) ** 2).sum(axis=0)
+        error = np.sqrt(((rows[:, -1] - rows[:, :-1] @ found).reshape(-1, p) ** 2).sum(axis=0) + within)
+        found = _least_squares(rows / np.tile(np.maximum(error, _SMALLEST * error.max() + _NOTHING), told + 2)[:, None])
     return found[:n]
+
+
+def _forgotten(A: np.ndarray, most: int) -> int:
+    """Samples, a power of 2 and at most `most`, after which a state has no effect that rounding leaves."""
+    count = 1
+    while count < most and np.abs(A).max(initial=0.0) > _NOTHING_LEFT:
+        A, count = A @ A, 2 * count
+    return min(count, most)
 
 
 def _least_squares(rows: np.ndarray) -> np.ndarray:

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from netctrl.ident.descent.kernels import simulate
 from netctrl.model.signals import SignalTrace
 
 FlawKind = Literal[
@@ -78,13 +80,13 @@ def flaws(trace: SignalTrace) -> list[Flaw]:
     """
     U, Y = _unit(trace.input_values), _unit(trace.output_values)
     found = [*_dependent(trace.inputs, U), *_dependent(trace.outputs, Y)]
-    alone = not found
+    alone, slow = not found, _Slow(U, trace.starts)
     for k, name in enumerate(trace.outputs):
         same = _same_as(trace.inputs, U, name, Y[:, k])
         if same is not None:
             found.append(same)
         elif len(trace) >= 50:
-            found += _of_output(trace, name, U, Y[:, k], trace.output_values[:, k], alone)
+            found += _of_output(trace, name, U, Y[:, k], trace.output_values[:, k], alone, slow)
     return found
 
 
@@ -154,11 +156,9 @@ def _arx(U: np.ndarray, y: np.ndarray, starts: tuple[int, ...], cleaned: np.ndar
     whole = np.flatnonzero(good)
     rows, theta = whole[:_ROWS], np.zeros(own + m * lags + 1)
 
-    def regressors(at: np.ndarray) -> np.ndarray:
-        past = [cleaned[at - k] for k in range(1, own + 1)]
-        return np.column_stack([*past, *(U[at - k, j] for j in range(m) for k in range(lags)), np.ones(len(at))])
-
-    floor, X, target = _FLOOR * (float(y[good].std()) if good.any() else 0.0), regressors(rows), y[rows]
+    past = [cleaned[rows - k] for k in range(1, own + 1)]
+    X = np.column_stack([*past, *(U[rows - k, j] for j in range(m) for k in range(lags)), np.ones(len(rows))])
+    floor, target = _FLOOR * (float(y[good].std()) if good.any() else 0.0), y[rows]
     kept = np.ones(len(rows), bool)
     inverse, deviation = np.eye(len(theta)), np.inf
     for _ in range(4):
@@ -171,10 +171,13 @@ def _arx(U: np.ndarray, y: np.ndarray, starts: tuple[int, ...], cleaned: np.ndar
         deviation = max(_spread(target - X @ theta), floor)
         kept = np.abs(target - X @ theta) <= 4.0 * deviation
     e = np.full(T, np.nan)
-    for part in np.array_split(whole, max(1, len(whole) // _ROWS)):
-        e[part] = y[part] - regressors(part) @ theta
+    b = theta[own:-1].reshape(m, lags)
+    told = np.convolve(cleaned, np.concatenate([[0.0], theta[:own]]))[:T] + theta[-1]
+    for u, response in zip(U.T, b, strict=True):
+        told += np.convolve(u, response)[:T]
+    e[whole] = (y - told)[whole]
     errors = deviation * np.sqrt(np.maximum(np.diag(inverse), 0.0))
-    b, sure = theta[own:-1].reshape(m, lags), errors[own:-1].reshape(m, lags)
+    sure = errors[own:-1].reshape(m, lags)
     noise = _spread(e[whole])
     return _Arx(theta[:own], b, sure, e, noise, max(noise, floor, 1e-300))
 
@@ -188,7 +191,7 @@ def _spread(values: np.ndarray) -> float:
 
 
 def _of_output(
-    trace: SignalTrace, name: str, U: np.ndarray, y: np.ndarray, raw: np.ndarray, alone: bool
+    trace: SignalTrace, name: str, U: np.ndarray, y: np.ndarray, raw: np.ndarray, alone: bool, slow: _Slow
 ) -> Iterator[Flaw]:
     """Flaws of one output y, `raw` in its own unit."""
     starts = trace.starts
@@ -222,7 +225,7 @@ def _of_output(
         said = f"{name}: its steps of {unit:.3g} are coarse, rounding is {share:.0%} of its variance: use a finer unit"
         yield Flaw("quantised", name, said)
     untold = bad.any() & np.isnan(fit.e)  # the first rows, too, may have outliers
-    yield from _wandering(name, U, np.where(untold, np.nan, clean), starts)
+    yield from _wandering(name, slow, np.where(untold, np.nan, clean))
     if alone:
         yield from _delays(trace, name, fit)
 
@@ -307,7 +310,39 @@ def _stuck(trace: SignalTrace, name: str, y: np.ndarray, raw: np.ndarray, fit: _
         yield Flaw("stuck", name, f"{said}, though the noise or the inputs move it elsewhere", run)
 
 
-def _wandering(name: str, U: np.ndarray, y: np.ndarray, starts: tuple[int, ...]) -> Iterator[Flaw]:
+class _Slow:
+    """What inputs may do to an output's means over `many` samples in the longest segment."""
+
+    def __init__(self, U: np.ndarray, starts: tuple[int, ...]) -> None:
+        self.first, self.last = max(pairwise([*starts, len(U)]), key=lambda edge: edge[1] - edge[0])
+        self.many = max(1, (self.last - self.first) // 150)
+        self._U = U[self.first : self.last]
+
+    @cached_property
+    def lags(self) -> np.ndarray:
+        """Means of the inputs at some lags, and 1: (means, any)."""
+        T, U = len(self._U), self._U - self._U.mean(axis=0)
+        lags = [k for k in (*range(7), 8, 10, 12, 16, 24, 32) if k < T // 20]
+        found = [_means(np.vstack([np.zeros((k, U.shape[1])), U[: T - k]]), self.many) for k in lags]
+        return np.hstack([*found, np.ones((len(found[0]), 1))])
+
+    @cached_property
+    def banks(self) -> list[np.ndarray]:
+        """Means of the inputs through a slow pole, and of its free response, by pole."""
+        T, U = len(self._U), self._U - self._U.mean(axis=0)
+        poles, one = [p for p in _POLES if p < 1.0 - 3.0 / T], np.eye(U.shape[1])
+        return [
+            np.hstack(
+                [
+                    _means(simulate(p * one, p * one, one, one, np.zeros(len(one)), U), self.many),
+                    _means(p ** np.arange(T)[:, None], self.many),
+                ]
+            )
+            for p in poles
+        ]
+
+
+def _wandering(name: str, slow: _Slow, y: np.ndarray) -> Iterator[Flaw]:
     """Drift or random walk in what the inputs don't explain, from about 150 means over the longest segment.
 
     The inputs' effects, by some lags and two slow poles, are estimated from differences 1 - (1 - 7/N) q^-1 of the N
@@ -315,31 +350,21 @@ def _wandering(name: str, U: np.ndarray, y: np.ndarray, starts: tuple[int, ...])
 
     Source: Elliott, Rothenberg and Stock, Econometrica 64 (1996) 813-836.
     """
-    first, last = max(pairwise([*starts, len(y)]), key=lambda edge: edge[1] - edge[0])
-    y, U = y[first:last], U[first:last] - U[first:last].mean(axis=0)
-    T = len(y)
-    if T < 300:
+    y = y[slow.first : slow.last]
+    if len(y) < 300:
         return
-    B = max(1, T // 150)
-    mean = _means(y, B)
+    mean = _means(y, slow.many)
     there = np.isfinite(mean)
     if there.sum() < 30:
         return
     mean = mean[there]
     past = 1.0 - 7.0 / len(mean)
 
-    def averaged(columns: np.ndarray) -> np.ndarray:
-        return np.column_stack([_means(column, B)[there] for column in columns.T])
-
     def differences(x: np.ndarray) -> np.ndarray:
         return np.concatenate([x[:1], x[1:] - past * x[:-1]])
 
-    lags = [k for k in (*range(7), 8, 10, 12, 16, 24, 32) if k < T // 20]
-    X = np.column_stack([averaged(np.vstack([np.zeros((k, U.shape[1])), U[: T - k]])) for k in lags])
-    X = np.column_stack([X, np.ones(len(X))])
-    target, poles = differences(mean), [p for p in _POLES if p < 1.0 - 3.0 / T]
-    slow = [np.column_stack([_filtered(U, p), p ** np.arange(T)]) for p in poles]
-    banks, w = [averaged(each) for each in slow], mean
+    X, target, w = slow.lags[there], differences(mean), mean
+    banks = [each[there] for each in slow.banks]
     for more in ([X[:, :0]], banks, banks):
         tried = [np.column_stack([X, each]) for each in more]
         fits = [np.linalg.lstsq(differences(each), target, rcond=1e-10)[0] for each in tried]
@@ -362,16 +387,9 @@ def _wandering(name: str, U: np.ndarray, y: np.ndarray, starts: tuple[int, ...])
             yield Flaw("random walk", name, f"{said} differences of inputs and outputs, or model integrated noise")
 
 
-def _filtered(U: np.ndarray, pole: float) -> np.ndarray:
-    """Σ pole^k u_{t-k}, by a transform, as SciPy's filters take long to import."""
-    size = 2 * len(U)
-    response = np.fft.rfft(pole ** np.arange(len(U)), size)
-    return np.fft.irfft(np.fft.rfft(U, size, axis=0) * response[:, None], size, axis=0)[: len(U)]
-
-
 def _means(values: np.ndarray, many: int) -> np.ndarray:
-    """Means over `many` samples each; NaN where all are missing."""
-    parts = values[: len(values) // many * many].reshape(-1, many)
+    """Means over `many` samples each, along the first axis; NaN where all are missing."""
+    parts = values[: len(values) // many * many].reshape(-1, many, *values.shape[1:])
     there = np.isfinite(parts)
     with np.errstate(invalid="ignore"):
         return np.where(there, parts, 0.0).sum(axis=1) / there.sum(axis=1)

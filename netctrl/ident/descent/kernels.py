@@ -70,71 +70,24 @@ def free_response(A: np.ndarray, C: np.ndarray, count: int) -> np.ndarray:
 
 
 @njit(cache=True)
-def regressors(
-    A: np.ndarray,
-    B: np.ndarray,
-    C: np.ndarray,
-    u: np.ndarray,
-    y: np.ndarray,
-    state: np.ndarray,
-    free: np.ndarray,
-    filters: np.ndarray,
-    moving: bool,
-    direct: int,
-    rows: np.ndarray,
-) -> None:
-    """Fill `rows` (T p, columns) with x_0, then A and C (where `moving`), B, D of the first `direct` inputs, c and y.
+def filtered(F: np.ndarray, b: np.ndarray, state: np.ndarray, z: np.ndarray, rows: np.ndarray) -> None:
+    """Fill the first n (1 + s) columns of `rows`, (T, any), with the states of 1 + s filters, and carry `state` on.
 
-    What is carried on: state (n,) x; free (p, n) C A^t; filters (p, s, n) of the inputs, and of the states where
-    `moving`.
+    state (n, 1 + s), z (T, s): the first filter is free, the others are driven by z. F has no entry beyond the first
+    above its diagonal.
     """
-    T, m = u.shape
-    n, p = A.shape[0], C.shape[0]
-    s = filters.shape[1]
-    fed = np.empty(s)
-    kept = np.empty(n)
-    for t in range(T):
-        fed[:m] = u[t]
-        if moving:
-            fed[m:] = state
-        for out in range(p):
-            row = rows[t * p + out]
-            row[n:] = 0.0
-            row[:n] = free[out]
-            at = n
-            if moving:
-                for i in range(n):  # A[i, k]: the filter of state k, entry i
-                    for k in range(n):
-                        row[at] = filters[out, m + k, i]
-                        at += 1
-                for k in range(n):
-                    row[at + out * n + k] = state[k]
-                at += p * n
-            for i in range(n):
-                for j in range(m):
-                    row[at] = filters[out, j, i]
-                    at += 1
-            for j in range(direct):
-                row[at + out * direct + j] = u[t, j]
-            at += p * direct
-            row[at + out] = 1.0
-            row[at + p] = y[t, out]
-            for j in range(s):
-                for i in range(n):
-                    total = C[out, i] * fed[j]
-                    for k in range(n):
-                        total += A[k, i] * filters[out, j, k]
-                    kept[i] = total
-                for i in range(n):
-                    filters[out, j, i] = kept[i]
-            for i in range(n):
-                total = 0.0
-                for k in range(n):
-                    total += A[k, i] * free[out, k]
-                kept[i] = total
-            for i in range(n):
-                free[out, i] = kept[i]
-        kept[:] = 0.0
-        _add(kept, A, state)
-        _add(kept, B, u[t])
-        state[:] = kept
+    n, filters = state.shape
+    after = np.empty_like(state)
+    for t in range(len(z)):
+        row, drive = rows[t], z[t]
+        for i in range(n):
+            last = min(i + 2, n)
+            after[i, 0] = 0.0
+            for j in range(1, filters):
+                after[i, j] = b[i] * drive[j - 1]
+            for k in range(last):
+                for j in range(filters):
+                    after[i, j] += F[i, k] * state[k, j]
+            for j in range(filters):
+                row[i * filters + j] = state[i, j]
+        state[:] = after

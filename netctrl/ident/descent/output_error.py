@@ -18,13 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sl
 
-from netctrl.ident.descent.kernels import regressors
+from netctrl.ident.descent.basis import Basis
 from netctrl.ident.subspace.lq_reduction import Segment, triangular
 
 CALM = 1e-9
 """Weight of a squared offset relative to the mean square error. A slow pole's free response is nearly a constant; the
 penalty assigns their common part to the initial state and keeps the two from growing against each other."""
-_BLOCK = 4096  # rows of the regression at a time
 ENOUGH = 1e-6
 """Relative decrease of the squared error below which a descent stops."""
 MOST_STEPS = 30
@@ -111,32 +110,20 @@ def compressed(
 
     With B and initial states, the regressors for A and C along `ways` come first.
     """
-    m, (p, n) = segments[0][0].shape[1], C.shape
-    moving = ways is not None
-    B = np.zeros((n, m)) if B is None else B
-    ways = np.zeros((0, 0)) if ways is None else ways
-    kept, all_of = ways.shape[1], len(ways)
-    width = n + kept + n * m + p * direct + p + 1
-    block = max(_BLOCK, 2 * width) // p
-    rows = np.empty((width + block * p, width))  # a triangle, and the block stacked below it
-    full = np.empty((block * p, width - kept + all_of))
-    triangle, heads = np.zeros((0, width - n)), []
-    for number, (u, y) in enumerate(segments):
-        state = np.zeros(n) if initial is None else initial[number].copy()
-        free, filters = C.copy(), np.zeros((p, m + n if moving else m, n))
-        rows[:width] = 0.0
-        for first in range(0, len(u), block):
-            part = slice(first, first + block)
-            now = full[: len(u[part]) * p]
-            last = width + len(now)
-            regressors(A, B, C, u[part], y[part], state, free, filters, moving, direct, now)
-            now[np.isnan(now[:, -1])] = 0.0  # missing outputs tell nothing
-            rows[width:last, :n] = now[:, :n]
-            rows[width:last, n : n + kept] = now[:, n : n + all_of] @ ways
-            rows[width:last, n + kept :] = now[:, n + all_of :]
-            rows[:width] = triangular(rows[:last])
-        heads.append(rows[:n].copy())
-        triangle = triangular(np.vstack([triangle, rows[n:width, n:]]))
+    n, basis = len(A), Basis.of(A)
+    triangle, heads = None, []
+    for number, segment in enumerate(segments):
+        start = None if initial is None else initial[number]
+        maps = basis.maps(C, B, start, segment[0].shape[1], direct, ways)
+        rows = [
+            np.hstack([R[:, : maps.shape[1]] @ maps[k], R[:, maps.shape[1] + place, None]])
+            for own, R in basis.triangles(B, start, segment, direct)
+            for place, k in enumerate(own)
+        ]
+        both = triangular(np.vstack(rows))
+        both = np.vstack([both, np.zeros((max(0, both.shape[1] - len(both)), both.shape[1]))])
+        heads.append(both[:n])
+        triangle = triangular(both[n:, n:] if triangle is None else np.vstack([triangle, both[n:, n:]]))
     return triangle, heads
 
 

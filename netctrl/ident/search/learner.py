@@ -20,10 +20,10 @@ Start = Literal["n4sid", "moesp", "cva", "pbsid", "arx"]
 Refinement = Literal["none", "simulation", "likelihood"]
 Noise = int | Literal["gain"] | None
 
-COMPARED = 50_000
-"""Samples for the comparison of stable versions, and for refinement of the simulation."""
+REFINED = 50_000
+"""Samples for refinement of the simulation."""
 DESCENDED = 20_000
-"""Samples for the likelihood."""
+"""Samples for the likelihood, and for the comparison of stable versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,13 @@ class Learner:
         return self._fitted[wanted]
 
     def _fit(self, wanted: Candidate) -> tuple[str, Fitted] | None:
-        some = first_samples(self.segments, COMPARED)
         if wanted.refinement == "simulation":
             found = self.fitted(replace(wanted, refinement="none"))
             if found is None:
                 return None
+            some = first_samples(self.segments, REFINED)
             best = refine(fit(found[1].A, found[1].C, some, self.direct), some, self.direct, enough=self.enough)
-            return found[0], self._on_all(best)
+            return found[0], self._on_all(best, some)
         space, n = self.space(wanted.start), wanted.order
         if space.most < n:
             return None
@@ -123,14 +123,14 @@ class Learner:
             made = [(said, version, C) for said, version in stable_versions(A)]
         else:
             made = candidates(space, n, self.feedthrough)
+        some = first_samples(self.segments, DESCENDED)
         fits = [(said, fit(A, C, some, self.direct)) for said, A, C in made]
         said, best = min(fits, key=lambda pair: pair[1].error)
-        return said, self._on_all(best)
+        return said, self._on_all(best, some)
 
-    def _on_all(self, found: Fitted) -> Fitted:
-        if sum(len(u) for u, _ in self.segments) <= COMPARED:
-            return found
-        return fit(found.A, found.C, self.segments, self.direct)
+    def _on_all(self, found: Fitted, some: Sequence[Segment]) -> Fitted:
+        whole = sum(len(u) for u, _ in some) == sum(len(u) for u, _ in self.segments)
+        return found if whole else fit(found.A, found.C, self.segments, self.direct)
 
     def _model(self, wanted: Candidate) -> Innovations | None:
         if wanted.polish:

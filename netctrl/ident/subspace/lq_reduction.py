@@ -21,7 +21,7 @@ import numpy as np
 _PIECES = 24  # pieces of a long trace, from which the bootstrap draws
 _BLOCK = 2048  # columns at a time: a few MB
 # Squaring the data loses twice as many digits as R's condition number has. Above 1e3 fewer than 10 digits remain.
-_WIDE, _APART = 64, 1e-3  # columns whose moments are faster; their least distance from others', of their size
+_WIDE, _APART = 4, 1e-3  # columns whose moments are faster; their least distance from others', of their size
 _SAFE = 1e-6
 _LONG = 12  # columns per row above which moments are faster
 
