@@ -19,8 +19,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from netctrl.ident.descent.innovations import Noise
 from netctrl.ident.descent.basis import Basis
+from netctrl.ident.descent.innovations import Noise
 from netctrl.ident.descent.kernels import free_response, simulate
 from netctrl.ident.descent.output_error import Fitted, compressed, directions, fit, output_normal, refine
 from netctrl.ident.subspace.lq_reduction import Segment, first_samples, triangular
@@ -265,7 +265,8 @@ def _stretch(task: _Task, around: _Around, root: np.ndarray) -> np.ndarray:
     for _ in range(_ROUNDS):  # residuals of unweighted squares have too little of what is slow
         filters = [_autoregression(v) for v in left.reshape(-1, p).T]
         white, weighted = (_filtered(filters, rows) for rows in (left, np.column_stack([U, y])))
-        left = y - U @ np.linalg.lstsq(weighted[:, :-1], weighted[:, -1], rcond=_RANK)[0]
+        R = triangular(weighted)
+        left = y - U @ np.linalg.lstsq(R[:, :-1], R[:, -1], rcond=_RANK)[0]
     white = white.reshape(-1, p)
     backwards = U.reshape(-1, p, U.shape[1])[::-1].reshape(U.shape)
     coloured = _filtered(filters, backwards, inverse=True).reshape(-1, p, U.shape[1])

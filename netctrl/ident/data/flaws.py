@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -80,7 +79,7 @@ def flaws(trace: SignalTrace) -> list[Flaw]:
     """
     U, Y = _unit(trace.input_values), _unit(trace.output_values)
     found = [*_dependent(trace.inputs, U), *_dependent(trace.outputs, Y)]
-    alone, slow = not found, _Slow(U, trace.starts)
+    alone, slow = not found, _Slow.of(U, trace.starts)
     for k, name in enumerate(trace.outputs):
         same = _same_as(trace.inputs, U, name, Y[:, k])
         if same is not None:
@@ -159,12 +158,12 @@ def _arx(U: np.ndarray, y: np.ndarray, starts: tuple[int, ...], cleaned: np.ndar
     past = [cleaned[rows - k] for k in range(1, own + 1)]
     X = np.column_stack([*past, *(U[rows - k, j] for j in range(m) for k in range(lags)), np.ones(len(rows))])
     floor, target = _FLOOR * (float(y[good].std()) if good.any() else 0.0), y[rows]
-    kept = np.ones(len(rows), bool)
+    kept, whole_G = np.ones(len(rows), bool), X.T @ X
     inverse, deviation = np.eye(len(theta)), np.inf
     for _ in range(4):
         if kept.sum() < len(theta) + 10:
             break
-        G = X[kept].T @ X[kept]
+        G = whole_G - X[~kept].T @ X[~kept]
         scale = 1.0 / np.sqrt(np.maximum(np.diag(G), 1e-300))
         inverse = np.linalg.pinv(G * scale * scale[:, None], rcond=1e-12, hermitian=True) * scale * scale[:, None]
         theta = inverse @ (X[kept].T @ target[kept])
@@ -191,17 +190,16 @@ def _spread(values: np.ndarray) -> float:
 
 
 def _of_output(
-    trace: SignalTrace, name: str, U: np.ndarray, y: np.ndarray, raw: np.ndarray, alone: bool, slow: _Slow
+    trace: SignalTrace, name: str, U: np.ndarray, y: np.ndarray, raw: np.ndarray, alone: bool, slow: _Slow | None
 ) -> Iterator[Flaw]:
     """Flaws of one output y, `raw` in its own unit."""
-    starts = trace.starts
-    fit = _arx(U, y, starts, y)
+    fit = _arx(U, y, trace.starts, y)
     bad = np.zeros(len(y), bool)
     held = _placeholder(name, y, raw, fit)
     if held is not None and held.missing is not None:
         yield held
         y = np.where(held.missing, np.nan, y)
-        fit = _arx(U, y, starts, y)
+        fit = _arx(U, y, trace.starts, y)
     cleaned = y
     for _ in range(4):
         new = _additive(fit, bad) & ~bad
@@ -209,7 +207,7 @@ def _of_output(
             break
         bad = bad | new
         cleaned = np.where(new, y - fit.e, cleaned)
-        fit = _arx(U, y, starts, cleaned)
+        fit = _arx(U, y, trace.starts, cleaned)
     bad &= bad.mean() <= _RARE
     if bad.any():
         size = np.abs(fit.e[bad]) / fit.deviation
@@ -221,18 +219,14 @@ def _of_output(
     clean = np.where(bad, np.nan, y)
     if step > 0.35 * np.nanstd(clean) and np.nanstd(fit.e) > 0.1 * step:
         share = (step / np.nanstd(clean)) ** 2 / 12.0
-        unit = step * _size(raw)
+        unit = step * np.nanmax(np.abs(raw - np.nanmedian(raw)))  # in the output's own
         said = f"{name}: its steps of {unit:.3g} are coarse, rounding is {share:.0%} of its variance: use a finer unit"
         yield Flaw("quantised", name, said)
     untold = bad.any() & np.isnan(fit.e)  # the first rows, too, may have outliers
-    yield from _wandering(name, slow, np.where(untold, np.nan, clean))
+    if slow is not None:
+        yield from _wandering(name, slow, np.where(untold, np.nan, clean))
     if alone:
         yield from _delays(trace, name, fit)
-
-
-def _size(raw: np.ndarray) -> float:
-    """Greatest deviation from the median, which is 1 in `_unit`'s units, in the output's own."""
-    return float(np.nanmax(np.abs(raw - np.nanmedian(raw))))
 
 
 def _additive(fit: _Arx, known: np.ndarray) -> np.ndarray:
@@ -310,36 +304,31 @@ def _stuck(trace: SignalTrace, name: str, y: np.ndarray, raw: np.ndarray, fit: _
         yield Flaw("stuck", name, f"{said}, though the noise or the inputs move it elsewhere", run)
 
 
-class _Slow:
-    """What inputs may do to an output's means over `many` samples in the longest segment."""
+class _Slow(NamedTuple):
+    """What inputs may do to an output's means over `many` samples of the longest segment."""
 
-    def __init__(self, U: np.ndarray, starts: tuple[int, ...]) -> None:
-        self.first, self.last = max(pairwise([*starts, len(U)]), key=lambda edge: edge[1] - edge[0])
-        self.many = max(1, (self.last - self.first) // 150)
-        self._U = U[self.first : self.last]
+    segment: slice
+    many: int
+    lags: np.ndarray
+    """(means, any) of the inputs at some lags, and 1."""
+    banks: list[np.ndarray]
+    """(means, any) of the inputs through a slow pole, and of its free response, by pole."""
 
-    @cached_property
-    def lags(self) -> np.ndarray:
-        """Means of the inputs at some lags, and 1: (means, any)."""
-        T, U = len(self._U), self._U - self._U.mean(axis=0)
+    @classmethod
+    def of(cls, U: np.ndarray, starts: tuple[int, ...]) -> _Slow | None:
+        first, last = max(pairwise([*starts, len(U)]), key=lambda edge: edge[1] - edge[0])
+        T, U = last - first, U[first:last] - U[first:last].mean(axis=0)
+        if T < 300:
+            return None
+        many, zeros, one = T // 150, np.zeros_like(U), np.eye(U.shape[1])
         lags = [k for k in (*range(7), 8, 10, 12, 16, 24, 32) if k < T // 20]
-        found = [_means(np.vstack([np.zeros((k, U.shape[1])), U[: T - k]]), self.many) for k in lags]
-        return np.hstack([*found, np.ones((len(found[0]), 1))])
-
-    @cached_property
-    def banks(self) -> list[np.ndarray]:
-        """Means of the inputs through a slow pole, and of its free response, by pole."""
-        T, U = len(self._U), self._U - self._U.mean(axis=0)
-        poles, one = [p for p in _POLES if p < 1.0 - 3.0 / T], np.eye(U.shape[1])
-        return [
-            np.hstack(
-                [
-                    _means(simulate(p * one, p * one, one, one, np.zeros(len(one)), U), self.many),
-                    _means(p ** np.arange(T)[:, None], self.many),
-                ]
-            )
-            for p in poles
-        ]
+        lagged = [np.vstack([zeros[:k], U[: T - k]]) for k in lags]
+        banks = []
+        for p in (pole for pole in _POLES if pole < 1.0 - 3.0 / T):
+            free, driven = p ** np.arange(T)[:, None], simulate(p * one, p * one, one, one, zeros[0], U)
+            banks.append(_means(np.hstack([driven, free]), many))
+        told = _means(np.hstack([*lagged, np.ones((T, 1))]), many)
+        return cls(slice(first, last), many, told, banks)
 
 
 def _wandering(name: str, slow: _Slow, y: np.ndarray) -> Iterator[Flaw]:
@@ -350,9 +339,7 @@ def _wandering(name: str, slow: _Slow, y: np.ndarray) -> Iterator[Flaw]:
 
     Source: Elliott, Rothenberg and Stock, Econometrica 64 (1996) 813-836.
     """
-    y = y[slow.first : slow.last]
-    if len(y) < 300:
-        return
+    y = y[slow.segment]
     mean = _means(y, slow.many)
     there = np.isfinite(mean)
     if there.sum() < 30:

@@ -1,10 +1,11 @@
 """Regressors of an output-error fit as combinations of few signals, the same for all outputs.
 
-ŷ_k = C_k x + D_k u + c_k, x₊ = A x + B u, is linear in x_0, B, D and c: B_ij has the regressor Σ_s C_k A^s e_i u_j(t−1−s),
-one for each output. But all sequences C_k A^s e_i obey one recursion, A's characteristic polynomial. With any pair
-(F, b) of the same polynomial they are w'F^s b, so that the n filters g_j(t) = Σ_s F^s b u_j(t−1−s) of each input give
-the regressors of all p outputs, and the free response is that after an impulse at t = −1. The moments of n (1 + m)
-signals of T samples replace those of n (1 + m) + p (m + 1) columns of T p rows.
+ŷ_k = C_k x + D_k u + c_k, x₊ = A x + B u, is linear in x_0, B, D and c: B_ij has the regressor
+Σ_s C_k A^s e_i u_j(t−1−s), another for each output. But all sequences C_k A^s e_i obey one recursion, A's
+characteristic polynomial. With any pair (F, b) of the same polynomial they are w'F^s b, so that the n filters
+g_j(t) = Σ_s F^s b u_j(t−1−s) of each input give the regressors of all p outputs, and the free response is that after an
+impulse at t = −1. The moments of n (1 + m) signals of T samples replace those of n (1 + m) + p (m + 1) columns of T p
+rows.
 
 (F, b) is a cascade of all-pass sections with F F' + b b' = I: white inputs give orthonormal filters, so that hardly a
 digit is lost where the poles lie close together. Then w = X'C_k' with X = Σ_s A^s e_i (F^s b)'.
@@ -15,6 +16,7 @@ Source: Heuberger, Van den Hof and Wahlberg 2005, chapter 2 (orthonormal bases o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -84,7 +86,9 @@ class Basis(NamedTuple):
                 factors[number] = triangular(rows if before is None else np.vstack([before, rows]))
         return [(own, R) for own, R in zip(groups.values(), factors, strict=True) if R is not None]
 
-    def signals(self, B: np.ndarray | None, initial: np.ndarray | None, u: np.ndarray, direct: int):
+    def signals(
+        self, B: np.ndarray | None, initial: np.ndarray | None, u: np.ndarray, direct: int
+    ) -> Iterator[tuple[int, np.ndarray]]:
         """First sample and signals, (T, n (1 + s) + direct + 1), of one block after the other.
 
         The filters of an impulse, of the inputs and, with B, of the states; the inputs with a direct term; 1.

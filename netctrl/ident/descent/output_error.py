@@ -111,7 +111,7 @@ def compressed(
     With B and initial states, the regressors for A and C along `ways` come first.
     """
     n, basis = len(A), Basis.of(A)
-    triangle, heads = None, []
+    heads, rests = [], []
     for number, segment in enumerate(segments):
         start = None if initial is None else initial[number]
         maps = basis.maps(C, B, start, segment[0].shape[1], direct, ways)
@@ -123,8 +123,8 @@ def compressed(
         both = triangular(np.vstack(rows))
         both = np.vstack([both, np.zeros((max(0, both.shape[1] - len(both)), both.shape[1]))])
         heads.append(both[:n])
-        triangle = triangular(both[n:, n:] if triangle is None else np.vstack([triangle, both[n:, n:]]))
-    return triangle, heads
+        rests.append(both[n:, n:])
+    return triangular(np.vstack(rests)), heads
 
 
 def _solved(

@@ -13,7 +13,7 @@ from netctrl.ident.descent.innovations import Noise, noise_of
 from netctrl.ident.descent.likelihood import Innovations
 from netctrl.ident.descent.output_error import settled
 from netctrl.ident.search.choice import Validation
-from netctrl.ident.search.learner import REFINED, Candidate, Learner
+from netctrl.ident.search.learner import DESCENDED, Candidate, Learner
 from netctrl.ident.subspace.estimate import INSIDE
 from netctrl.ident.subspace.lq_reduction import LqReduction, Segment, about
 from netctrl.ident.subspace.methods import METHODS, Subspace, shift, subspace
@@ -43,7 +43,7 @@ def candidate_of(method: str, n: int, refine: Any, validation: Validation, sampl
     plain = Candidate(cast(Any, own_method(method)), n)
     fine = replace(plain, refinement="simulation")
     if refine is not True:
-        pays = refine == "auto" and samples <= REFINED and validation.possible
+        pays = refine == "auto" and samples <= DESCENDED and validation.possible
         fine = fine if pays and validation.score(fine).simulation < validation.score(plain).simulation else plain
     return replace(fine, noise="gain")
 

@@ -20,10 +20,8 @@ Start = Literal["n4sid", "moesp", "cva", "pbsid", "arx"]
 Refinement = Literal["none", "simulation", "likelihood"]
 Noise = int | Literal["gain"] | None
 
-REFINED = 50_000
-"""Samples for refinement of the simulation."""
 DESCENDED = 20_000
-"""Samples for the likelihood, and for the comparison of stable versions."""
+"""Samples for descents and for the comparison of stable versions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ class Learner:
             found = self.fitted(replace(wanted, refinement="none"))
             if found is None:
                 return None
-            some = first_samples(self.segments, REFINED)
+            some = first_samples(self.segments, DESCENDED)
             best = refine(fit(found[1].A, found[1].C, some, self.direct), some, self.direct, enough=self.enough)
             return found[0], self._on_all(best, some)
         space, n = self.space(wanted.start), wanted.order

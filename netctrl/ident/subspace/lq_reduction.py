@@ -22,7 +22,6 @@ _PIECES = 24  # pieces of a long trace, from which the bootstrap draws
 _BLOCK = 2048  # columns at a time: a few MB
 # Squaring the data loses twice as many digits as R's condition number has. Above 1e3 fewer than 10 digits remain.
 _WIDE, _APART = 4, 1e-3  # columns whose moments are faster; their least distance from others', of their size
-_SAFE = 1e-6
 _LONG = 12  # columns per row above which moments are faster
 
 Segment = tuple[np.ndarray, np.ndarray]
@@ -82,14 +81,21 @@ def triangular(rows: np.ndarray) -> np.ndarray:
     column is far enough from the ones before it that no more than 6 of 16 digits are lost, as lq_reduce's is.
     """
     if rows.shape[1] >= _WIDE and len(rows) >= 2 * rows.shape[1]:
-        G = rows.T @ rows
-        size = np.sqrt(np.diag(G))
-        if size.all() and np.isfinite(size).all():
-            with suppress(np.linalg.LinAlgError):
-                R = np.linalg.cholesky(G / size / size[:, None]).T
-                if np.diag(R).min() > _APART:
-                    return R * size
+        R = _of_moments(rows.T @ rows)
+        if R is not None:
+            return R
     return cast(np.ndarray, np.linalg.qr(rows, mode="r"))
+
+
+def _of_moments(G: np.ndarray) -> np.ndarray | None:
+    """Cholesky factor; None where too many digits are lost."""
+    size = np.sqrt(np.diag(G))
+    if size.all() and np.isfinite(size).all():
+        with suppress(np.linalg.LinAlgError):
+            R = np.linalg.cholesky(G / size / size[:, None]).T
+            if np.diag(R).min() > _APART:
+                return R * size
+    return None
 
 
 def lq_reduce(segments: Sequence[Segment], horizon: int, *, block: int = _BLOCK) -> LqReduction:
@@ -140,15 +146,13 @@ def _by_qr(piece: Segment, horizon: int, block: int) -> np.ndarray:
 
 def _by_moments(pieces: Sequence[Segment], horizon: int, block: int) -> np.ndarray | None:
     """Cholesky factors of the pieces' moments; None where too many digits are lost."""
-    moments = [_moments(piece, horizon, block) for piece in pieces]
-    for G in [sum(moments), *moments]:
-        size = np.sqrt(np.diag(G))
-        if not size.all():
+    found = []
+    for piece in pieces:
+        R = _of_moments(_moments(piece, horizon, block))
+        if R is None:
             return None
-        values = np.linalg.eigvalsh(G / np.outer(size, size))
-        if values[0] < _SAFE * values[-1]:
-            return None
-    return np.stack([np.linalg.cholesky(G).T for G in moments])
+        found.append(R)
+    return np.stack(found)
 
 
 def _moments(piece: Segment, horizon: int, block: int) -> np.ndarray:
