@@ -322,13 +322,12 @@ class _Slow(NamedTuple):
             return None
         many, zeros, one = T // 150, np.zeros_like(U), np.eye(U.shape[1])
         lags = [k for k in (*range(7), 8, 10, 12, 16, 24, 32) if k < T // 20]
-        lagged = [np.vstack([zeros[:k], U[: T - k]]) for k in lags]
+        lagged = [_means(np.vstack([zeros[:k], U[: T - k]]), many) for k in lags]
         banks = []
         for p in (pole for pole in _POLES if pole < 1.0 - 3.0 / T):
             free, driven = p ** np.arange(T)[:, None], simulate(p * one, p * one, one, one, zeros[0], U)
             banks.append(_means(np.hstack([driven, free]), many))
-        told = _means(np.hstack([*lagged, np.ones((T, 1))]), many)
-        return cls(slice(first, last), many, told, banks)
+        return cls(slice(first, last), many, np.hstack([*lagged, np.ones((len(lagged[0]), 1))]), banks)
 
 
 def _wandering(name: str, slow: _Slow, y: np.ndarray) -> Iterator[Flaw]:
