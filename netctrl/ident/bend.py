@@ -43,8 +43,10 @@ def line_slopes(u: np.ndarray, y: np.ndarray, simulated: np.ndarray) -> np.ndarr
     found = np.ones((y.shape[1], 2))
     for row, seen, line in zip(found, y.T, simulated.T, strict=True):
         known = np.isfinite(seen)
-        if not np.ptp(line[known]) > 0.0:
+        size = np.ptp(line[known])
+        if not size > 0.0:
             continue
+        seen, line = seen / size, line / size  # squares of any unit's values are floats
         z = (line[known] - line[known].mean()) / line[known].std()
         columns = np.vander(z, 4, increasing=True)
         inverse = np.linalg.pinv(columns.T @ columns)

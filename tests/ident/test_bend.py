@@ -13,8 +13,9 @@ def test_slopes_of_a_known_curve():
     random = np.random.default_rng(1)
     u = random.uniform(0.0, 1.0, (2000, 1))
     y = u**2 + 0.05 * random.standard_normal((2000, 1))
-    low, high = line_slopes(u, y, u - 1.0 / 6.0)[0]
-    assert (low, high) == pytest.approx((0.1, 1.9), abs=0.1)
+    for unit in (1.0, 1e-170):
+        low, high = line_slopes(u, unit * y, unit * (u - 1.0 / 6.0))[0]
+        assert (low, high) == pytest.approx((0.1, 1.9), abs=0.1)
 
 
 def test_a_line_is_told_as_one_under_coloured_noise_that_grows():

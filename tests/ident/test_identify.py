@@ -274,7 +274,7 @@ def test_moments_and_qr_agree(monkeypatch) -> None:
     trace = traced(plant(9), 6000, 0.1)
     scaled = [((u - 3.0), (y - 5.0) / y.std(axis=0)) for u, y in trace.segments()]
     by_moments = lq_reduce(scaled, 8)
-    monkeypatch.setattr("netctrl.ident.subspace.lq_reduction._SAFE", 1.0)
+    monkeypatch.setattr("netctrl.ident.subspace.lq_reduction._APART", 2.0)
     by_qr = lq_reduce(scaled, 8)
     assert np.abs(by_moments.factor) == pytest.approx(np.abs(by_qr.factor), abs=TOLERANCE["blocks"])
 

@@ -83,7 +83,7 @@ def noise_of(
 ) -> Noise | None:
     """K and V from signals, scaled and relative to the model's offsets, and from the compressed signals.
 
-    `guess`, shape (n, p), is another initial K. The result is None where the model explains an output exactly, or where
+    `guess`, shape (n, p), is the initial K where its predictor is stable. The result is None where the model explains an output exactly, or where
     it is unstable and no stabilising gain is found.
     """
     nothing, samples = np.zeros(model[2].T.shape), sum(len(u) for u, _ in segments)
@@ -130,7 +130,10 @@ def _no_worse(task: _Task, best: _Tried, none: _Tried | None) -> _Tried:
 def _starts(task: _Task, data: LqReduction, none: _Tried | None, guess: np.ndarray | None) -> list[_Tried]:
     A, _, C, _ = task.model
     n, p = len(A), len(C)
-    guesses = [guess, _kalman(A, C, np.eye(n), np.eye(p), np.zeros((n, p)))]
+    near = None if guess is None else _tried(task, guess)
+    if near is not None:
+        return [near]
+    guesses = [_kalman(A, C, np.eye(n), np.eye(p), np.zeros((n, p)))]
     if none is not None:
         guesses.append(_regressed(task, data, none))
     found = [none, *(_tried(task, K) for K in guesses if K is not None)]
