@@ -83,8 +83,8 @@ def noise_of(
 ) -> Noise | None:
     """K and V from signals, scaled and relative to the model's offsets, and from the compressed signals.
 
-    `guess`, shape (n, p), is the initial K where its predictor is stable. The result is None where the model explains an output exactly, or where
-    it is unstable and no stabilising gain is found.
+    `guess`, shape (n, p), is the initial K where its predictor is stable. The result is None where the model explains
+    an output exactly, or where it is unstable and no stabilising gain is found.
     """
     nothing, samples = np.zeros(model[2].T.shape), sum(len(u) for u, _ in segments)
     whole = _Task(model, segments, 1.0 - 1.0 / (_TRACES * max(len(u) for u, _ in segments)), np.zeros(len(model[2])))
