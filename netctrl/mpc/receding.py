@@ -121,7 +121,7 @@ def step_receding(controller: RecedingController, state: RecedingState, measured
     if np.isfinite(measured).all():
         theta = parameters(controller.problem, measured, state.past)
         start = _guess(program, plan) if controller.warm and not program.gains.any() else None
-        found = planned(controller.problem, program, controller.workspace, theta, start)
+        found = planned(program, controller.workspace, theta, start)
         status, reason = found.status, found.reason
         if status is QPStatus.SOLVED:
             low, high = controller.problem.input_lower, controller.problem.input_upper
