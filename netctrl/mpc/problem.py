@@ -171,6 +171,12 @@ class MpcProblem:
             object.__setattr__(self, name, value)
 
     @property
+    def outputs_at_end(self) -> bool:
+        """Whether the terminal weight is the default one, by which outputs at P follow their reference."""
+        weights = {"state_weight": self.state_weight, "output_weight": self.output_weight}
+        return np.array_equal(self.terminal_weight, end_weight(self.plant, weights))
+
+    @property
     def n_inputs(self) -> int:
         """Number of manipulated inputs, m."""
         return self.plant.n_inputs - len(self.measured)

@@ -17,7 +17,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.model.io.matrix import dense
-from netctrl.mpc.problem import GROUPS, MpcProblem, end_weight
+from netctrl.mpc.problem import GROUPS, MpcProblem
 
 _EPS = float(np.finfo(float).eps)
 _TAME = 1e2  # growth of a mode over the horizon below which powers of the model lose few digits
@@ -162,7 +162,7 @@ def stages(problem: MpcProblem) -> Stages:
     T, Lq = np.zeros((q, q)), np.zeros((q, parts[-1]))
     T[:n, :n] = problem.terminal_weight
     Q, Qy = (each if each.ndim == 2 else each[-1] for each in weights[:2])
-    if np.array_equal(problem.terminal_weight, end_weight(plant, {"state_weight": Q, "output_weight": Qy})):
+    if problem.outputs_at_end:
         Lq[:n, r], Lq[:n, x_ref], Lq[:n, w] = -C.T @ Qy, -Q, C.T @ Qy @ Dw
     else:
         Lq[:n, x_ref] = -problem.terminal_weight
