@@ -38,6 +38,12 @@ class Case(NamedTuple):
         made = self.stages
         return roll_out(made.kind, made.A, made.B, self.c, gains, self.start, V)
 
+    def values(self, inputs: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """Values E z_k + F u_k of the rows, shape (P + 1, R)."""
+        from netctrl.mpc.kernels import row_values
+
+        return row_values(self.stages.kind, self.stages.E, self.stages.F, inputs, states)
+
     def held(self, inputs: np.ndarray, states: np.ndarray) -> np.ndarray:
         """Inputs (P, m) with those that are held."""
         made = self.stages
@@ -135,6 +141,28 @@ class ParametricProgram:
         case = self.case(np.asarray(theta, dtype=float))
         inputs, states = case.rolled(self.gains, self.corrections(v))
         return case.held(inputs, states), states
+
+    def solution(
+        self, case: Case, inputs: np.ndarray, states: np.ndarray, nu: np.ndarray, mu: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """v and y of the condensed program for a plan: the inverse of `plan` and `multipliers`."""
+        corrections = inputs + np.einsum("kjq,kq->kj", self.gains, states[:-1])
+        v = (corrections[self.stages.free] / self.input_scale).ravel()
+        y = np.zeros(len(self.units))
+        at = self.concerns >= 0
+        y[at] = np.concatenate([nu.ravel(), mu.ravel()])[self.concerns[at]]
+        y *= self.units / self.cost_scale
+        count, N = len(self.g) - len(v), len(self.g)
+        if not count:
+            return v, y
+        own = self.concerns[-count:] - nu.size
+        values = case.values(inputs, states).ravel()[own]
+        out = np.maximum(values - case.upper.ravel()[own], case.lower.ravel()[own] - values)
+        slack = np.maximum(out, 0.0) / self.units[N - count : N]
+        size = np.abs(y[-count:])
+        y[-2 * count : -count], y[-count:] = np.minimum(y[-2 * count : -count], 0.0), np.maximum(y[-count:], 0.0)
+        y[N - count : N] = size - np.diag(self.H)[N - count :] * slack - self.g[N - count :]
+        return np.concatenate([v, slack]), y
 
     def multipliers(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Multipliers of the bounds of inputs (P, m) and rows (P + 1, R), in cost over the plant's units: above 0 at an

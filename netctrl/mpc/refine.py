@@ -75,7 +75,7 @@ def refined(case: Case, near: tuple[np.ndarray, np.ndarray, np.ndarray] | None) 
         inputs, nu, mu = near
     none = np.zeros_like(case.regulator.K)
     inputs, states = case.rolled(none, np.clip(inputs, made.input_lower, made.input_upper))
-    active = _first(case, inputs, _values(case, inputs, states), nu, mu)
+    active = _first(case, inputs, case.values(inputs, states), nu, mu)
     mu = np.where(active.rows != 0, mu, 0.0)
     best, patience, exact = inputs.size + 2 * mu.size + 1, _PATIENCE, False
     while patience > 0:
@@ -94,13 +94,6 @@ def refined(case: Case, near: tuple[np.ndarray, np.ndarray, np.ndarray] | None) 
         active = wanted
         mu = np.where(active.rows != 0, mu, 0.0)
     return None
-
-
-def _values(case: Case, inputs: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """Values of the rows, shape (P + 1, R)."""
-    from netctrl.mpc.kernels import row_values
-
-    return row_values(case.stages.kind, case.stages.E, case.stages.F, inputs, states)
 
 
 def _clipped_regulator(case: Case) -> np.ndarray:
@@ -130,7 +123,7 @@ def _changed(case: Case, plan: Refined, terms: np.ndarray, active: _Active) -> _
     """Active bounds after a step: without those of the wrong sign, and with those violated, beyond rounding."""
     made = case.stages
     inputs, states, nu, mu, _ = plan
-    x, w, soft = _values(case, inputs, states), made.w, made.soft
+    x, w, soft = case.values(inputs, states), made.w, made.soft
     tiny = _ROUNDING * widest(made.input_lower, made.input_upper)
     violated = np.where(inputs > made.input_upper + tiny, 1, np.where(inputs < made.input_lower - tiny, -1, 0))
     held = np.where(active.inputs * nu >= -_ROUNDING * terms, active.inputs, 0)
@@ -166,7 +159,7 @@ def _newton(
     """
     made = case.stages
     (P, m), q = inputs.shape, states.shape[1]
-    values = _values(case, inputs, states)
+    values = case.values(inputs, states)
     at = np.nonzero(active.rows)
     count = len(at[0])
     target = np.where(active.inputs > 0, made.input_upper, np.where(active.inputs < 0, made.input_lower, 0.0))
@@ -220,7 +213,7 @@ def _newton(
         z[k + 1] = made.A[made.kind[k]] @ z[k] + made.B[made.kind[k]] @ after[k] + case.c[k]
     if not (np.isfinite(after).all() and np.isfinite(z).all()):
         return None
-    mu = np.where(active.rows != 0, mu, 0.0) + _penalty(case, _values(case, after, z), active)
+    mu = np.where(active.rows != 0, mu, 0.0) + _penalty(case, case.values(after, z), active)
     nu, terms = _input_multipliers(case, K, after, z, mu, active)
     return Refined(after, z, nu, mu, Regulator(K, price)), terms
 
