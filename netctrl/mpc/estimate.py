@@ -235,10 +235,12 @@ def _check_observed(A: np.ndarray, modes: list[complex], Aa: np.ndarray, Ca: np.
         got = f"[A − λI, B_d; C, C_d] of rank {rank} instead of {size} at {said}"
         if seen < n:
             raise InvalidValue("problem", got, "outputs that observe each mode of the plant that doesn't decay")
-        if isinstance(disturbance, str) and disturbance == "output":
+        if size - n > len(Ca):
+            remedy = f"there are more of them than the {len(Ca)} outputs tell apart; pass (B_d, C_d) with as many columns"
+        elif isinstance(disturbance, str) and disturbance == "output":
             remedy = "the plant integrates, so a change of an output looks like its state; try disturbance='input'"
         elif isinstance(disturbance, str):
-            remedy = "more disturbances than outputs tell apart, or a zero of the plant; try disturbance='output'"
+            remedy = "a zero of the plant hides one of them; try disturbance='output'"
         else:
             remedy = "at most as many disturbances as outputs, none in a direction that a state of the plant explains"
         raise InvalidValue("disturbance", got, f"disturbances that the outputs observe: {remedy}")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.core.jit import njit
+from netctrl.core.jit import INLINED, njit
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
 _SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
 
 
-@njit(error_model="numpy", fastmath={"reassoc"})
+@njit(fastmath={"reassoc"}, **INLINED)
 def _add(total, M, x):
     """total += M x; sums in any order, so that they are vectorised."""
     for i in range(M.shape[0]):
@@ -21,7 +21,17 @@ def _add(total, M, x):
         total[i] += part
 
 
-@njit(error_model="numpy")
+@njit(fastmath={"reassoc"}, **INLINED)
+def _add_sizes(total, M, x):
+    """total += |M| |x|."""
+    for i in range(M.shape[0]):
+        part = 0.0
+        for j in range(M.shape[1]):
+            part += abs(M[i, j] * x[j])
+        total[i] += part
+
+
+@njit(**INLINED)
 def _add_transposed(total, M, x, by):
     """total += by M'x."""
     for i in range(M.shape[0]):
@@ -85,56 +95,63 @@ def errors_of_plan(
             by = max(inputs[k, j] - high[k, j], low[k, j] - inputs[k, j], 0.0)
             broken = max(broken, by / max(wide, size, _TINY))
     costate, push, pull = np.zeros(q), np.zeros(q), np.zeros(m)
-    value, reach, before = np.zeros(rows), np.zeros(rows), np.zeros(q)
-    pressed = np.zeros(rows)
+    pressed, before = np.zeros(rows), np.zeros(q)
     off, seen = 0.0, 0.0
     rounding = 4.0 * (q + m) * _EPS
     for k in range(P, -1, -1):
         at = kind[k]
         z = states[k]
         # Rows of this stage: their distance from the bounds, without what the rounding of their terms explains.
-        for i in range(q):
-            before[i] = abs(z[i])
-            if k > 0:
-                before[i] = abs(c[k - 1, i])
-                for j in range(q):
-                    before[i] += abs(A[kind[k - 1], i, j] * states[k - 1, j])
-                for j in range(m):
-                    before[i] += abs(B[kind[k - 1], i, j] * inputs[k - 1, j])
+        known = False
         for r in range(rows):
             lo, hi, y = lower[k, r], upper[k, r], mu[k, r]
             pressed[r] = 0.0
             if not (np.isfinite(lo) or np.isfinite(hi)):
                 continue
-            value[r], reach[r] = 0.0, 0.0
+            value = 0.0
             for i in range(q):
-                value[r] += E[at, r, i] * z[i]
-                reach[r] += abs(E[at, r, i]) * before[i]
+                value += E[at, r, i] * z[i]
             if k < P:
                 for j in range(m):
-                    value[r] += F[at, r, j] * inputs[k, j]
-                    reach[r] += abs(F[at, r, j] * inputs[k, j])
-            noise = rounding * reach[r]
+                    value += F[at, r, j] * inputs[k, j]
             if (y > 0.0 and not np.isfinite(hi)) or (y < 0.0 and not np.isfinite(lo)):
                 y = 0.0
             pressed[r] = y
-            above, below = max(value[r] - hi, 0.0), max(lo - value[r], 0.0)
+            above, below = max(value - hi, 0.0), max(lo - value, 0.0)
+            if not np.isfinite(value):
+                return np.nan, np.nan, np.nan
+            if y == 0.0 and above == 0.0 and below == 0.0:
+                continue
+            if not known:
+                known = True
+                for i in range(q):
+                    before[i] = abs(z[i]) if k == 0 else abs(c[k - 1, i])
+                if k > 0:
+                    _add_sizes(before, A[kind[k - 1]], states[k - 1])
+                    _add_sizes(before, B[kind[k - 1]], inputs[k - 1])
+            reach = 0.0
+            for i in range(q):
+                reach += abs(E[at, r, i]) * before[i]
+            if k < P:
+                for j in range(m):
+                    reach += abs(F[at, r, j] * inputs[k, j])
+            noise = rounding * reach
             if not np.isfinite(rho[r]):
                 wide = 0.0
                 if np.isfinite(lo):
                     wide = abs(lo)
                 if np.isfinite(hi):
                     wide = max(wide, abs(hi))
-                broken = max(broken, max(above, below) / max(wide, reach[r], _TINY))
+                broken = max(broken, max(above, below) / max(wide, reach, _TINY))
                 if y != 0.0:
-                    gap += abs(y) * max(abs((hi if y > 0.0 else lo) - value[r]) - noise, 0.0)
+                    gap += abs(y) * max(abs((hi if y > 0.0 else lo) - value) - noise, 0.0)
                 continue
             # φ(x) + φ*(μ) − μ x, φ(x) = ρ ε² + w ε with the violation ε of x: of the bound that μ is on it is
             # ρ (ε − (|μ| − w)₊ / 2ρ)² + (w − |μ|)₊ ε + |μ| s with the slack s, and φ(x) of the other one.
             own, other = (above, below) if y >= 0.0 else (below, above)
             slack = 0.0
             if own == 0.0 and y != 0.0:
-                slack = abs((hi if y > 0.0 else lo) - value[r])
+                slack = abs((hi if y > 0.0 else lo) - value)
             apart = max(abs(own - max(abs(y) - w[r], 0.0) / (2.0 * rho[r])) - noise, 0.0)
             gap += rho[r] * apart**2 + max(w[r] - abs(y), 0.0) * max(own - noise, 0.0)
             gap += abs(y) * max(slack - noise, 0.0) + rho[r] * other**2 + w[r] * other
