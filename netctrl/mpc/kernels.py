@@ -8,6 +8,7 @@ from netctrl.core.jit import INLINED, njit
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
+_ROUNDS = 12  # changes of the active set, after which a solver is faster
 _SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
 
 
@@ -57,6 +58,31 @@ def roll_out(kind, A, B, c, gains, theta, V):
         _add(z[k + 1], A[kind[k]], z[k])
         _add(z[k + 1], B[kind[k]], inputs[k])
     return inputs, z
+
+
+@njit(cache=True, error_model="numpy")
+def affine(theta, pick, kind, Lc, Lq, Lr, Le, lower, upper):
+    """L_c s_k (P, q), L_q s_k (P + 1, q), L_r s_k (P, m) and the rows' bounds less L_e s_k (P + 1, R)."""
+    P, q, m, rows = len(pick) - 1, Lc.shape[1], Lr.shape[1], Le.shape[1]
+    c, linear_z, linear_u = np.zeros((P, q)), np.zeros((P + 1, q)), np.zeros((P, m))
+    low, high = lower.copy(), upper.copy()
+    for k in range(P + 1):
+        at = kind[k]
+        for i in range(pick.shape[1]):
+            s = theta[pick[k, i]] if pick[k, i] >= 0 else 0.0
+            if s == 0.0:
+                continue
+            for j in range(q):
+                linear_z[k, j] += Lq[at, j, i] * s
+            for j in range(rows):
+                low[k, j] -= Le[at, j, i] * s
+                high[k, j] -= Le[at, j, i] * s
+            if k < P:
+                for j in range(q):
+                    c[k, j] += Lc[at, j, i] * s
+                for j in range(m):
+                    linear_u[k, j] += Lr[at, j, i] * s
+    return c, linear_z, linear_u, low, high
 
 
 @njit(cache=True, error_model="numpy")
@@ -190,3 +216,103 @@ def errors_of_plan(
     if not np.isfinite(seen + gap + broken):
         return np.nan, np.nan, np.nan
     return broken, off, np.sqrt(max(gap, 0.0) / max(whole, _TINY))
+
+
+@njit(cache=True, error_model="numpy")
+def settled(
+    theta, active, free, without, products, back, low, high, square, linear, owner, unit, stages, scale, kind, A, B, c,
+    gains, bounds,
+):  # fmt: skip
+    """Plan with the multipliers (P, m) and (P + 1, R) of `netctrl.mpc.dual`, and whether the active set settled.
+
+    `active` (rows,) is changed: ± 1 for a row that meets its bound, ± 2 for one beyond a soft bound.
+    """
+    P, m, q = gains.shape
+    rows = len(active)
+    value = np.zeros(rows)
+    _add(value, without, theta)
+    at, y = np.empty(rows, np.int64), np.empty(rows)
+    nu, mu = np.zeros((P, m)), np.zeros(bounds.shape)
+    V = np.zeros((P, m))
+    settles = False
+    for _ in range(_ROUNDS):
+        count = 0
+        for r in range(rows):
+            if active[r] != 0:
+                at[count] = r
+                count += 1
+        if count > len(free):
+            break
+        # Cholesky factor of the active rows' products, and λ by it.
+        root = np.empty((count, count))
+        regular = True
+        for i in range(count):
+            r = at[i]
+            right = value[r] - (high[r] if active[r] > 0 else low[r])
+            own = products[r, r]
+            if abs(active[r]) == 2:
+                own += 1.0 / square[r]
+                right += (linear[r] if active[r] > 0 else -linear[r]) / square[r]
+            for j in range(i + 1):
+                part = own if i == j else products[r, at[j]]
+                for k in range(j):
+                    part -= root[i, k] * root[j, k]
+                if i == j:
+                    regular = regular and part > 1e-12 * own
+                    root[i, i] = np.sqrt(part)
+                else:
+                    root[i, j] = part / root[j, j]
+            for k in range(i):
+                right -= root[i, k] * y[k]
+            y[i] = right / root[i, i]
+        if not regular:
+            break
+        for i in range(count - 1, -1, -1):
+            for k in range(i + 1, count):
+                y[i] -= root[k, i] * y[k]
+            y[i] /= root[i, i]
+        changed = False
+        after = value.copy()
+        for i in range(count):
+            for r in range(rows):
+                after[r] -= products[at[i], r] * y[i]
+        for r in range(rows):
+            if active[r] == 0:
+                over, under = after[r] - high[r], low[r] - after[r]
+                if max(over, under) > 1e-11 * (1.0 + abs(after[r])):
+                    side = 1 if over > under else -1
+                    active[r] = side if not np.isfinite(square[r]) or linear[r] > 0.0 else 2 * side
+                    changed = True
+        for i in range(count):
+            r = at[i]
+            side = 1 if active[r] > 0 else -1
+            pull, soft = side * y[i], np.isfinite(square[r])
+            if abs(active[r]) == 2:
+                wanted = 2 * side if pull >= linear[r] else (side if linear[r] > 0.0 else 0)
+            elif low[r] == high[r]:
+                wanted = active[r]
+            else:
+                wanted = 0 if pull < 0.0 else (2 * side if soft and pull > linear[r] else side)
+            if wanted != active[r]:
+                active[r] = wanted
+                changed = True
+        if not changed:
+            settles = True
+            flat = np.zeros(len(free))
+            _add(flat, free, theta)
+            for i in range(count):
+                for j in range(len(free)):
+                    flat[j] -= back[at[i], j] * y[i]
+                to = owner[at[i]]
+                if to < P * m:
+                    nu[to // m, to % m] = y[i] * unit[at[i]]
+                else:
+                    mu[(to - P * m) // bounds.shape[1], (to - P * m) % bounds.shape[1]] = y[i] * unit[at[i]]
+            for i in range(len(stages)):
+                for j in range(m):
+                    V[stages[i], j] = flat[i * m + j] * scale[j]
+            break
+    if not settles:
+        active[:] = 0
+    inputs, z = roll_out(kind, A, B, c, gains, theta, V)
+    return settles, inputs, z, nu, mu

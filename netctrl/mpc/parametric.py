@@ -116,14 +116,13 @@ class ParametricProgram:
     def case(self, theta: np.ndarray) -> Case:
         """Stages at one θ."""
         made, (P, m, q) = self.stages, self.gains.shape
-        if (self.order.pick < 0).all():
+        if len(theta) == q or not theta[q:].any():
             none = np.zeros((P + 1, q))
-            return Case(made, self.regulator, theta[:q], none[:P], none, none[:P, :m], made.lower, made.upper)
-        s = np.append(theta, 0.0)[self.order.pick][:, :, None]
-        c, linear_z, linear_u, e = (np.matmul(part[made.kind], s)[:, :, 0] for part in made[8:12])
-        return Case(
-            made, self.regulator, theta[:q], c[:P], linear_z, linear_u[:P], made.lower - e, made.upper - e
-        )
+            return Case(made, self.regulator, theta[:q], none[:P], none, np.zeros((P, m)), made.lower, made.upper)
+        from netctrl.mpc.kernels import affine
+
+        found = affine(theta, self.order.pick, made.kind, made.Lc, made.Lq, made.Lr, made.Le, made.lower, made.upper)
+        return Case(made, self.regulator, theta[:q], *found)
 
     def corrections(self, v: np.ndarray) -> np.ndarray:
         """Corrections v_0 .. v_{P−1} of a solution, shape (P, m), in the plant's units; 0 where inputs are held."""

@@ -17,6 +17,7 @@ import numpy as np
 from netctrl.core.errors import NetctrlError, checked_kind, checked_word
 from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import is_sparse
+from netctrl.mpc.dual import DualSet
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import Case, ParametricProgram, given, parameters
 from netctrl.mpc.problem import MpcProblem
@@ -26,6 +27,7 @@ from netctrl.mpc.refine import Refined, refined
 from netctrl.mpc.stages import Given, Regulator, growth
 
 _OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
+_EXACT = 1e-8  # errors up to which a plan without a solver is taken
 _LARGE = 300  # variables of a dense program above which a plan is sought stage by stage first
 
 
@@ -84,6 +86,8 @@ def residuals(
 _LOST = 1e-4 / float(
     np.finfo(float).eps
 )  # growth over the horizon by which rounding becomes as large as inputs' errors
+
+_NO_ANSWER = Answer(np.zeros(0), np.zeros(0), QPStatus.SOLVED, 0)  # of no solver
 
 FORMS = {"condensed": condensed, "sparse": sparse}
 """Forms of the program by name: condensed for active-set solvers, sparse for osqp and long horizons."""
@@ -226,12 +230,20 @@ def planned(
     workspace: CheckedWorkspace,
     theta: np.ndarray,
     start: np.ndarray | None = None,
+    near: DualSet | None = None,
 ) -> Outcome:
     """Plan at θ by a solver that was set up for the program; `start` is its initial guess.
 
-    A plan of the solver that fails the check is refined; so is the clipped regulator, where the solver has no plan.
+    `near` knows the active set of the sample before, which is tried first. A plan of the solver that fails the check is refined; so is the clipped regulator, where the solver has no plan.
     """
-    shift, case = program.E @ theta, program.case(theta)
+    case = program.case(theta)
+    found = None if near is None else near.plan(case, theta)
+    if found is not None:
+        errors = residuals(case, *found)
+        if max(errors) <= _EXACT:  # False for NaN
+            inputs = found[0] if case.stages.free.all() else case.held(*found[:2])
+            return Outcome(QPStatus.SOLVED, _NO_ANSWER, inputs, found[1], errors, "")
+    shift = program.E @ theta
     none = (np.empty((0, 0)), np.empty((0, 0)), None)
     worst, tried = np.inf, 0
     if len(program.g) > _LARGE and not is_sparse(program.H):

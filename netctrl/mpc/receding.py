@@ -8,6 +8,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_flag, checked_kind, checked_numbers, checked_whole
 from netctrl.model.io.matrix import dense
+from netctrl.mpc.dual import DualSet
 from netctrl.mpc.estimate import Estimator, steady_target, with_disturbances
 from netctrl.mpc.parametric import ParametricProgram, parameters, series
 from netctrl.mpc.plan import formulated, planned
@@ -32,8 +33,13 @@ class RecedingController(NamedTuple):
     warm: bool
     """Whether the solver uses an initial guess."""
     estimator: Estimator | None
+    near: DualSet | None
+    """Active set of the last solution, tried before the solver; None for other solvers than daqp."""
     target: np.ndarray | None
     """Matrix of `steady_target`, where states or inputs have a weight and an estimator finds the disturbance."""
+    lower: np.ndarray
+    """(m,) hard bounds of the inputs."""
+    upper: np.ndarray
     from_past: np.ndarray
     """Matrix from [state; past inputs; past and present disturbances] to z_0."""
 
@@ -143,7 +149,10 @@ def receding_controller(
         safe,
         solver == "osqp",
         estimator,
+        DualSet.of(program) if solver == "daqp" and form == "condensed" else None,
         target,
+        low,
+        high,
         _from_past(problem),
     )
 
@@ -217,20 +226,19 @@ def step_receding(
             acting[problem.manipulated[there]] = state.past[-late[there], np.flatnonzero(there)]
             acting[list(problem.measured)] = before
             at = at + estimator.gain @ (measured - dense(problem.plant.C) @ at - dense(problem.plant.D) @ acting)
-    plan = np.vstack([state.plan[1:], state.plan[-1:]])
-    low, high = problem.input_limits
+    plan, low, high = state.plan, controller.lower, controller.upper
     theta, status, reason = np.full(program.n_parameters, np.nan), QPStatus.FAILED, "a measurement was not finite"
     u, changes = None, {}
     if seen:
         theta = _theta(controller, state, at, w, reference, input_reference)
-        start = _guess(program, plan) if controller.warm and not program.gains.any() else None
-        found = planned(program, controller.workspace, theta, start)
+        start = _guess(program, _later(plan)) if controller.warm and not program.gains.any() else None
+        found = planned(program, controller.workspace, theta, start, controller.near)
         status, reason = found.status, found.reason
         if status is QPStatus.SOLVED:
-            u, plan = np.clip(found.inputs[0], low, high), found.inputs
+            u, plan = np.minimum(np.maximum(found.inputs[0], low), high), found.inputs
             changes = {"failing": 0}
     if u is None:
-        holds = state.failing < controller.hold
+        holds, plan = state.failing < controller.hold, _later(plan)
         u = np.clip(state.applied, low, high) if holds else controller.safe_input
         changes = {
             "failed_at": theta,
@@ -240,7 +248,7 @@ def step_receding(
             "held": state.held + holds,
             "safe": state.safe + (not holds),
         }
-    past = np.vstack([state.past[1:], u])
+    past = np.concatenate([state.past[1:], u[None]])
     if estimator is not None:
         acting = np.zeros(problem.plant.n_inputs)
         late = problem.delays + problem.measurement_delay
@@ -257,6 +265,8 @@ def _rows(problem: MpcProblem, state: RecedingState, name: str, value: Any, size
     """Rows of a signal from now on: one where it is constant over the horizon, or all that the horizon needs."""
     if value is not None and form == "none":
         raise InvalidValue(name, "values", f"None: the controller's problem has no weight or input for a {name}")
+    if value is None and form != "series":
+        return np.zeros((1, size))
     count = 1 if form != "series" else int(problem.delays.min()) + problem.horizon + 1
     if callable(value):
         value = [value(state.steps + i) for i in range(count)]
@@ -270,19 +280,18 @@ def _theta(
 ) -> np.ndarray:
     """θ from the state at the time of the measurement."""
     problem, given = controller.problem, controller.program.given
-    common, q = int(problem.delays.min()), len(at)
+    q = len(at)
     r = _rows(problem, state, "reference", reference, problem.plant.n_outputs, given.reference)
     u_ref = _rows(problem, state, "input_reference", wanted, problem.n_inputs, given.input_reference)
     parts = [at, state.past.ravel()]
     if problem.measured:
-        drive = w[np.minimum(np.arange(common), len(w) - 1)]
+        drive = w[np.minimum(np.arange(problem.delays.min()), len(w) - 1)]
         parts += [state.past_disturbances.ravel(), drive.ravel()]
     start = controller.from_past @ np.concatenate(parts)
-    if len(w) > 1:
-        w, r, u_ref = (each[common:] if len(each) > 1 else each for each in (w, r, u_ref))
-    elif len(r) > 1:
-        r = r[common:]
-    u_ref = u_ref[: problem.horizon + 1]
+    if max(len(w), len(r), len(u_ref)) > 1:  # the first output that an input moves is that of after the delay
+        common = int(problem.delays.min())
+        w, r = (each[common:] if len(each) > 1 else each for each in (w, r))
+        u_ref = u_ref[: problem.horizon + 1]
     x_ref = np.zeros((0, q))
     if controller.target is not None and controller.estimator is not None:
         d = at[q - controller.estimator.n_disturbances :]
@@ -325,6 +334,11 @@ def explain_failure(controller: RecedingController, state: RecedingState) -> str
         return state.reason
     found = conflict(controller.program.program(state.failed_at))
     return found.message if found is not None else "the cost is unbounded below"
+
+
+def _later(plan: np.ndarray) -> np.ndarray:
+    """A plan from the next sample on."""
+    return np.vstack([plan[1:], plan[-1:]])
 
 
 def _guess(program: ParametricProgram, plan: np.ndarray) -> np.ndarray:

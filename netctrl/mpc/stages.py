@@ -276,7 +276,7 @@ def layout(problem: MpcProblem, made: Stages, given: Given) -> Layout:
         end += index.size
         places[name] = np.broadcast_to(index, (P + 1, sizes[name])) if count else np.full((P + 1, sizes[name]), -1)
     moving = made.A.shape[1] + len(np.unique(places["disturbances"][places["disturbances"] >= 0]))
-    return Layout(np.hstack([places[name] for name in sizes]), end, moving)
+    return Layout(np.ascontiguousarray(np.hstack([places[name] for name in sizes])), end, moving)
 
 
 def predicted(made: Stages, gains: np.ndarray, order: Layout) -> Prediction:

@@ -1,0 +1,68 @@
+"""A loop's program solved from the active set of the sample before, by the multipliers of the active bounds alone.
+
+With the inputs V₀ = −H⁻¹F θ without bounds and the slacks eliminated, a set of active rows G_a has the multipliers λ of
+(G_a H⁻¹G_a' + diag(1/2ρ)) λ = G_a V₀ − b + side w/2ρ, with ρ infinite at a row that meets its bound. H⁻¹ and its
+products are computed once. A primal-dual active-set method changes the set; where it doesn't settle, a solver follows.
+
+Source: Hintermüller, Ito, Kunisch, SIAM J. Optimization 13 (2002) 865-888.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from netctrl.mpc.parametric import Case, ParametricProgram
+
+_MOST = 2000  # rows with a bound, whose square is kept
+
+
+class DualSet:
+    """Products of a condensed program, and the active set of the last solution."""
+
+    __slots__ = ("_active", "_data", "_program", "_size")
+
+    def __init__(self, program: ParametricProgram) -> None:
+        P, m, _ = program.gains.shape
+        size = m * int(program.stages.free.sum())
+        N, k = len(program.g), program.A.shape[0]
+        count = N - size  # slacks, whose soft rows come last and twice
+        plain = np.r_[np.arange(size), N + np.arange(k - 2 * count)]
+        first, second = N + k - 2 * count + np.arange(count), N + k - count + np.arange(count)
+        low = np.concatenate([program.lower[plain], program.lower[first]])
+        high = np.concatenate([program.upper[plain], program.upper[second]])
+        # The bounds of corrections are never active: see `netctrl.mpc.formulate`.
+        there = (np.isfinite(low) | np.isfinite(high)) & (
+            ~np.isin(np.arange(len(low)), np.arange(size)) | (not program.gains.any())
+        )
+        used = np.concatenate([plain, second])[there]
+        G = np.vstack([np.eye(size), program.A[used[used >= N] - N, :size]])
+        G = np.vstack([np.eye(size)[used[used < N]], G[size:]])
+        root = np.linalg.inv(np.linalg.cholesky(program.H[:size, :size]))
+        inverse = root.T @ root
+        back = G @ inverse
+        square, linear = np.full(len(low), np.inf), np.zeros(len(low))
+        square[len(plain) :], linear[len(plain) :] = np.diag(program.H)[size:], program.g[size:]
+        free = -inverse @ program.F[:size]
+        data = (
+            *(free, G @ free - program.E[used], G @ inverse @ G.T, back, low[there], high[there]),
+            *(square[there], linear[there], program.concerns[used], program.cost_scale / program.units[used]),
+            *(np.flatnonzero(program.stages.free), program.input_scale),
+        )
+        self._data = tuple(np.ascontiguousarray(each) for each in data)
+        self._active = np.zeros(len(used), dtype=np.int8)
+        self._program, self._size = program, P * m
+
+    @classmethod
+    def of(cls, program: ParametricProgram) -> DualSet | None:
+        """The set of a program; None for one that is too large."""
+        return cls(program) if len(program.units) <= _MOST else None
+
+    def plan(self, case: Case, theta: np.ndarray) -> tuple[np.ndarray, ...] | None:
+        """Inputs, states and the multipliers of inputs and rows; None where the set does not settle."""
+        from netctrl.mpc.kernels import settled
+
+        made, program = case.stages, self._program
+        settles, *found = settled(
+            theta, self._active, *self._data, made.kind, made.A, made.B, case.c, program.gains, case.lower
+        )
+        return tuple(found) if settles else None
