@@ -19,10 +19,10 @@ _MOST = 2000  # rows with a bound, whose square is kept
 class DualSet:
     """Products of a condensed program, and the active set of the last solution."""
 
-    __slots__ = ("_active", "_data", "_program", "_size")
+    __slots__ = ("_active", "_data", "_program")
 
     def __init__(self, program: ParametricProgram) -> None:
-        P, m, _ = program.gains.shape
+        m = len(program.input_scale)
         size = m * int(program.stages.free.sum())
         N, k = len(program.g), program.A.shape[0]
         count = N - size  # slacks, whose soft rows come last and twice
@@ -50,19 +50,22 @@ class DualSet:
         )
         self._data = tuple(np.ascontiguousarray(each) for each in data)
         self._active = np.zeros(len(used), dtype=np.int8)
-        self._program, self._size = program, P * m
+        self._program = program
 
     @classmethod
     def of(cls, program: ParametricProgram) -> DualSet | None:
-        """The set of a program; None for one that is too large."""
-        return cls(program) if len(program.units) <= _MOST else None
+        """The set of a program; None for one that is too large, or whose Hessian is singular to rounding."""
+        try:
+            return cls(program) if len(program.units) <= _MOST else None
+        except np.linalg.LinAlgError:
+            return None
 
-    def plan(self, case: Case, theta: np.ndarray) -> tuple[np.ndarray, ...] | None:
+    def plan(self, case: Case, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
         """Inputs, states and the multipliers of inputs and rows; None where the set does not settle."""
         from netctrl.mpc.kernels import settled
 
         made, program = case.stages, self._program
-        settles, *found = settled(
+        settles, inputs, states, nu, mu = settled(
             theta, self._active, *self._data, made.kind, made.A, made.B, case.c, program.gains, case.lower
         )
-        return tuple(found) if settles else None
+        return (inputs, states, nu, mu) if settles else None

@@ -109,7 +109,9 @@ def mpc_estimator(
     _check_observed(A, modes, Aa, Ca, disturbance)
     known = problem.delays + problem.measurement_delay > 0
     if (dense(plant.D)[:, problem.manipulated][:, ~known] != 0.0).any():
-        takes = "no direct effect of an input without delay on an output, which is measured before that input is decided"
+        takes = (
+            "no direct effect of an input without delay on an output, which is measured before that input is decided"
+        )
         raise InvalidValue("problem", "such an entry of D", f"{takes}; give the input a delay of 1")
     W = np.zeros((n + nd, n + nd))
     if process_noise is None:
@@ -236,7 +238,9 @@ def _check_observed(A: np.ndarray, modes: list[complex], Aa: np.ndarray, Ca: np.
         if seen < n:
             raise InvalidValue("problem", got, "outputs that observe each mode of the plant that doesn't decay")
         if size - n > len(Ca):
-            remedy = f"there are more of them than the {len(Ca)} outputs tell apart; pass (B_d, C_d) with as many columns"
+            remedy = (
+                f"there are more of them than the {len(Ca)} outputs tell apart; pass (B_d, C_d) with as many columns"
+            )
         elif isinstance(disturbance, str) and disturbance == "output":
             remedy = "the plant integrates, so a change of an output looks like its state; try disturbance='input'"
         elif isinstance(disturbance, str):
@@ -252,7 +256,9 @@ def _offset(problem: MpcProblem, count: int) -> str:
     if count < p:
         return f"{count} disturbances for {p} outputs: errors of the others remain; use one for each output"
     moved = problem.manipulated
-    held = np.block([[dense(plant.A) - np.eye(n), dense(plant.B)[:, moved]], [dense(plant.C), dense(plant.D)[:, moved]]])
+    held = np.block(
+        [[dense(plant.A) - np.eye(n), dense(plant.B)[:, moved]], [dense(plant.C), dense(plant.D)[:, moved]]]
+    )
     rank = np.linalg.matrix_rank(held)
     if rank < n + p:
         return f"[A − I, B; C, D] has rank {rank} instead of {n + p}: no inputs hold all outputs at any reference"

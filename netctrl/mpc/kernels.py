@@ -227,8 +227,7 @@ def settled(
 
     `active` (rows,) is changed: ± 1 for a row that meets its bound, ± 2 for one beyond a soft bound.
     """
-    P, m, q = gains.shape
-    rows = len(active)
+    P, m, rows = gains.shape[0], gains.shape[1], len(active)
     value = np.zeros(rows)
     _add(value, without, theta)
     at, y = np.empty(rows, np.int64), np.empty(rows)

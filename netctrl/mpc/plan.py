@@ -18,7 +18,7 @@ from netctrl.core.errors import NetctrlError, checked_kind, checked_word
 from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import is_sparse
 from netctrl.mpc.dual import DualSet
-from netctrl.mpc.formulate import condensed, sparse
+from netctrl.mpc.formulate import FORMS
 from netctrl.mpc.parametric import Case, ParametricProgram, given, parameters
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.program import Answer, QPSolution, QPStatus
@@ -88,9 +88,6 @@ _LOST = 1e-4 / float(
 )  # growth over the horizon by which rounding becomes as large as inputs' errors
 
 _NO_ANSWER = Answer(np.zeros(0), np.zeros(0), QPStatus.SOLVED, 0)  # of no solver
-
-FORMS = {"condensed": condensed, "sparse": sparse}
-"""Forms of the program by name: condensed for active-set solvers, sparse for osqp and long horizons."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -192,9 +189,7 @@ def solve_mpc(
     }
     checked_kind("problem", problem, MpcProblem)
     program = formulated(problem, form, given(problem, **signals))
-    theta = parameters(
-        problem, state, past_inputs, given=program.given, past_disturbances=past_disturbances, **signals
-    )
+    theta = parameters(problem, state, past_inputs, program.given, past_disturbances=past_disturbances, **signals)
     at = program.program(theta)
     status, answer, inputs, states, errors, reason = planned(program, open_solver(at, solver), theta)
     if errors is None:
@@ -234,7 +229,8 @@ def planned(
 ) -> Outcome:
     """Plan at θ by a solver that was set up for the program; `start` is its initial guess.
 
-    `near` knows the active set of the sample before, which is tried first. A plan of the solver that fails the check is refined; so is the clipped regulator, where the solver has no plan.
+    `near` knows the active set of the sample before, which is tried first. A plan of the solver that fails the check is
+    refined; so is the clipped regulator, where the solver has no plan.
     """
     case = program.case(theta)
     found = None if near is None else near.plan(case, theta)

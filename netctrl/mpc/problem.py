@@ -218,7 +218,9 @@ class MpcProblem:
 
 def end_weight(plant: StateSpace, weights: dict[str, Any]) -> np.ndarray:
     """Weight Q + C'Q_y C of the states after the last sample, by the weights of that sample."""
-    Q, Qy = (weights[name] if weights[name].ndim == 2 else weights[name][-1] for name in ("state_weight", "output_weight"))
+    Q, Qy = (
+        weights[name] if weights[name].ndim == 2 else weights[name][-1] for name in ("state_weight", "output_weight")
+    )
     C = dense(plant.C)
     found = Q + C.T @ Qy @ C
     return 0.5 * (found + found.T)

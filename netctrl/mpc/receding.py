@@ -53,6 +53,10 @@ class RecedingState(NamedTuple):
     """Inputs applied, the newest last; as many as the delays need, shape (any, m)."""
     plan: np.ndarray
     """(P, m) inputs of the last solution from now on."""
+    estimate: np.ndarray
+    """(n + nd,) prediction of state and disturbance for the next measurement; empty without an estimator."""
+    past_disturbances: np.ndarray
+    """(measurement delay, nw) measured disturbances, the newest last."""
     status: QPStatus
     """Status of the last solve."""
     failed_at: np.ndarray | None
@@ -66,10 +70,6 @@ class RecedingState(NamedTuple):
     """Total number of samples at which the last input was held."""
     safe: int
     """Total number of samples at which the safe input was applied."""
-    estimate: np.ndarray | None = None
-    """(n + nd,) prediction of state and disturbance for the next measurement; None without an estimator."""
-    past_disturbances: np.ndarray | None = None
-    """(measurement delay, nw) measured disturbances, the newest last."""
     reason: str = ""
     """Reason of the last failed solve in words; empty where its program was proved infeasible or unbounded."""
 
@@ -129,7 +129,9 @@ def receding_controller(
         checked_kind("estimator", estimator, Estimator)
         n = problem.plant.n_states + estimator.n_disturbances
         if estimator.plant.n_states != n or estimator.plant.n_inputs != problem.plant.n_inputs:
-            raise InvalidValue("estimator", f"one of {estimator.plant.n_states} states", "the estimator of this problem")
+            raise InvalidValue(
+                "estimator", f"one of {estimator.plant.n_states} states", "the estimator of this problem"
+            )
         problem = with_disturbances(problem, estimator)
         if problem.input_weight.any() or problem.state_weight.any() or not problem.outputs_at_end:
             target = steady_target(problem, estimator.n_disturbances)
@@ -157,9 +159,7 @@ def receding_controller(
     )
 
 
-def start_receding(
-    controller: RecedingController, applied: Any = None, *, estimate: Any = None
-) -> RecedingState:
+def start_receding(controller: RecedingController, applied: Any = None, *, estimate: Any = None) -> RecedingState:
     """Initial state, in which `applied` (m,), by default the safe input, has been applied for long.
 
     `estimate` (n,) is the first guess of the state for the estimator, by default 0.
@@ -169,7 +169,7 @@ def start_receding(
     if not np.isfinite(u).all():
         raise InvalidValue("applied", u.tolist(), "finite numbers")
     kept = max(int(problem.delays.max()) + problem.measurement_delay, 1)
-    first = None
+    first = np.zeros(0)
     if controller.estimator is not None:
         nd = controller.estimator.n_disturbances
         x = vector("estimate", 0.0 if estimate is None else estimate, problem.plant.n_states - nd)
@@ -178,14 +178,8 @@ def start_receding(
         first = np.concatenate([x, np.zeros(nd)])
     elif estimate is not None:
         raise InvalidValue("estimate", estimate, "None: the controller has no estimator, and takes measured states")
-    return RecedingState(
-        u,
-        np.tile(u, (kept, 1)),
-        np.tile(u, (problem.horizon, 1)),
-        *(QPStatus.SOLVED, None, 0, 0, 0, 0, 0),
-        first,
-        np.zeros((problem.measurement_delay, len(problem.measured))),
-    )
+    drawn, plan = np.zeros((problem.measurement_delay, len(problem.measured))), np.tile(u, (problem.horizon, 1))
+    return RecedingState(u, np.tile(u, (kept, 1)), plan, first, drawn, QPStatus.SOLVED, None, 0, 0, 0, 0, 0)
 
 
 def step_receding(
@@ -211,54 +205,63 @@ def step_receding(
     measured = np.atleast_1d(checked_numbers("measured", measured, f"{size} numbers"))
     if measured.shape != (size,):
         raise InvalidValue("measured", f"shape {measured.shape}", f"{size} numbers")
-    seen = np.isfinite(measured).all()
     w = _rows(problem, state, "disturbances", disturbances, len(problem.measured), program.given.disturbances)
-    before = w[0]
-    if problem.measurement_delay and state.past_disturbances is not None and len(problem.measured):
-        before = state.past_disturbances[0]
-    at = measured
-    if estimator is not None and state.estimate is not None:
-        at = state.estimate
-        if seen:
-            late = problem.delays + problem.measurement_delay
-            there = late > 0  # others have no direct effect on outputs
-            acting = np.zeros(problem.plant.n_inputs)
-            acting[problem.manipulated[there]] = state.past[-late[there], np.flatnonzero(there)]
-            acting[list(problem.measured)] = before
-            at = at + estimator.gain @ (measured - dense(problem.plant.C) @ at - dense(problem.plant.D) @ acting)
+    drawn = state.past_disturbances
+    at, seen = measured, bool(np.isfinite(measured).all())
+    if estimator is not None:
+        at = _corrected(controller, state, measured, w)
     plan, low, high = state.plan, controller.lower, controller.upper
-    theta, status, reason = np.full(program.n_parameters, np.nan), QPStatus.FAILED, "a measurement was not finite"
-    u, changes = None, {}
     if seen:
         theta = _theta(controller, state, at, w, reference, input_reference)
         start = _guess(program, _later(plan)) if controller.warm and not program.gains.any() else None
         found = planned(program, controller.workspace, theta, start, controller.near)
         status, reason = found.status, found.reason
-        if status is QPStatus.SOLVED:
-            u, plan = np.minimum(np.maximum(found.inputs[0], low), high), found.inputs
-            changes = {"failing": 0}
-    if u is None:
+    else:
+        found, theta = None, np.full(program.n_parameters, np.nan)
+        status, reason = QPStatus.FAILED, "a measurement was not finite"
+    if found is not None and status is QPStatus.SOLVED:
+        u, plan = np.minimum(np.maximum(found.inputs[0], low), high), found.inputs
+        after = state._replace(failing=0)
+    else:
         holds, plan = state.failing < controller.hold, _later(plan)
         u = np.clip(state.applied, low, high) if holds else controller.safe_input
-        changes = {
-            "failed_at": theta,
-            "reason": reason,
-            "failures": state.failures + 1,
-            "failing": state.failing + 1,
-            "held": state.held + holds,
-            "safe": state.safe + (not holds),
-        }
-    past = np.concatenate([state.past[1:], u[None]])
+        after = state._replace(
+            failed_at=theta,
+            reason=reason,
+            failures=state.failures + 1,
+            failing=state.failing + 1,
+            held=state.held + holds,
+            safe=state.safe + (not holds),
+        )
+    past = np.concatenate([state.past, u[None]])
     if estimator is not None:
-        acting = np.zeros(problem.plant.n_inputs)
-        late = problem.delays + problem.measurement_delay
-        every = np.vstack([state.past, u])
-        acting[problem.manipulated] = every[-1 - late, np.arange(len(late))]
-        acting[list(problem.measured)] = before
-        changes["estimate"] = dense(problem.plant.A) @ at + dense(problem.plant.B) @ acting
-    if problem.measurement_delay and state.past_disturbances is not None:
-        changes["past_disturbances"] = np.vstack([state.past_disturbances[1:], w[0]])
-    return state._replace(applied=u, past=past, plan=plan, status=status, steps=state.steps + 1, **changes)
+        acting = _acting(problem, past, problem.delays + problem.measurement_delay, drawn[0] if len(drawn) else w[0])
+        at = dense(problem.plant.A) @ at + dense(problem.plant.B) @ acting
+        after = after._replace(estimate=at)
+    if len(drawn):
+        after = after._replace(past_disturbances=np.concatenate([drawn[1:], w[:1]]))
+    return after._replace(applied=u, past=past[1:], plan=plan, status=status, steps=state.steps + 1)
+
+
+def _corrected(controller: RecedingController, state: RecedingState, measured: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Estimate at the time of the measurement; the prediction where a measurement isn't finite."""
+    problem, estimator = controller.problem, controller.estimator
+    if estimator is None or not np.isfinite(measured).all():
+        return state.estimate
+    late = problem.delays + problem.measurement_delay
+    # An input that isn't late has no direct effect on outputs; see `mpc_estimator`.
+    drawn = state.past_disturbances[0] if len(state.past_disturbances) else w[0]
+    acting = _acting(problem, state.past, np.maximum(late - 1, 0), drawn)
+    expected = dense(problem.plant.C) @ state.estimate + dense(problem.plant.D) @ acting
+    return state.estimate + estimator.gain @ (measured - expected)
+
+
+def _acting(problem: MpcProblem, past: np.ndarray, age: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """The plant's inputs, of which the manipulated ones are those of these ages before the last one."""
+    found = np.zeros(problem.plant.n_inputs)
+    found[problem.manipulated] = past[len(past) - 1 - age, np.arange(len(age))]
+    found[list(problem.measured)] = w
+    return found
 
 
 def _rows(problem: MpcProblem, state: RecedingState, name: str, value: Any, size: int, form: str) -> np.ndarray:
@@ -318,9 +321,11 @@ def _from_past(problem: MpcProblem) -> np.ndarray:
     columns = []
     for unit in np.eye(ends[-1]):
         x, past, before, w = np.split(unit, ends[:-1])
-        now = {"disturbances": np.append(w, np.zeros(nw)).reshape(-1, nw)} if nw else {}
-        now |= {"past_disturbances": before.reshape(-1, nw)} if nw and old else {}
-        columns.append(parameters(problem, x, past.reshape(kept, m), **now))
+        row = {
+            "disturbances": np.append(w, np.zeros(nw)).reshape(-1, nw) if nw else None,
+            "past_disturbances": before.reshape(-1, nw) if nw and old else None,
+        }
+        columns.append(parameters(problem, x, past.reshape(kept, m), None, **row))
     return np.array(columns).T
 
 

@@ -90,7 +90,7 @@ class Given(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """Prediction affine in the moving part of θ and V, the v of free stages: z_k = Phi θ + Gamma V, u_k = Psi θ + L V."""
+    """Prediction z_k = Phi θ + Gamma V, u_k = Psi θ + L V by the moving part of θ and V, the v of free stages."""
 
     Phi: np.ndarray
     """(P + 1, q, moving)"""

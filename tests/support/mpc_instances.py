@@ -5,6 +5,7 @@ The judge shares nothing with the package: no augmented state, no stages, inputs
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import cvxpy as cp
@@ -140,8 +141,35 @@ def _bounds(rng: np.random.Generator, problem: dict[str, Any], n: int, m: int, p
             problem[f"{of}soft_linear"] = rng.uniform(0.0, 3.0, size) * chosen(0.5)
 
 
-def by_cvxpy(instance: Instance, tolerance: float = 1e-11) -> tuple[str, np.ndarray | None]:
-    """Status, and inputs (P, m), of the problem as it stands, by Clarabel."""
+class Written(NamedTuple):
+    """The problem as it stands."""
+
+    problem: cp.Problem
+    inputs: cp.Variable
+    states: cp.Variable
+    roll: Any
+    """Function of inputs that gives the states."""
+
+    def solved(self, tolerance: float = 1e-11) -> tuple[str, np.ndarray | None]:
+        """Status and inputs (P, m) by Clarabel."""
+        tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
+        with warnings.catch_warnings():  # at this tolerance Clarabel calls what is right to 1e-9 inaccurate
+            warnings.simplefilter("ignore", UserWarning)
+            self.problem.solve(solver=cp.CLARABEL, max_iter=500, **tight)
+        return self.problem.status, self.inputs.value
+
+    def at(self, inputs: np.ndarray) -> tuple[float, float]:
+        """Cost of inputs, and their largest violation of a bound relative to the largest state or 1."""
+        self.inputs.value = inputs
+        self.states.value = self.roll()
+        size = max(1.0, float(np.abs(self.states.value).max()))
+        return float(self.problem.objective.value), max(
+            float(np.max(each.violation())) for each in self.problem.constraints
+        ) / size
+
+
+def written(instance: Instance) -> Written:
+    """The problem of an instance by cvxpy."""
     asked, call = instance
     plant, P = asked["plant"], asked["horizon"]
     measured = list(asked.get("measured", ()))
@@ -222,7 +250,11 @@ def by_cvxpy(instance: Instance, tolerance: float = 1e-11) -> tuple[str, np.ndar
         of = "" if name == "state" else f"{name}_"
         for side, sign in (("lower", -1.0), ("upper", 1.0)):
             bound = np.asarray(asked.get(f"{name}_{side}", sign * np.inf), dtype=float)
-            there = [(value, i) for value, i in rows if np.isfinite(np.broadcast_to(bound, (i + 1,))[i] if bound.ndim == 0 else bound[i])]
+            there = [
+                (value, i)
+                for value, i in rows
+                if np.isfinite(np.broadcast_to(bound, (i + 1,))[i] if bound.ndim == 0 else bound[i])
+            ]
             if not there:
                 continue
             rho = asked.get(f"{of}soft_weight")
@@ -236,7 +268,12 @@ def by_cvxpy(instance: Instance, tolerance: float = 1e-11) -> tuple[str, np.ndar
                 cost += cp.sum(cp.multiply(rho[index], cp.square(by))) + cp.sum(
                     cp.multiply(np.broadcast_to(asked.get(f"{of}soft_linear", 0.0), rho.shape)[index], by)
                 )
-    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), tolerance)
-    written = cp.Problem(cp.Minimize(cost), model)
-    written.solve(solver=cp.CLARABEL, max_iter=500, **tight)
-    return written.status, u.value
+
+    def roll() -> np.ndarray:
+        rows = [state]
+        for k in range(P):
+            w = row("disturbances", len(measured), first + k)
+            rows.append(plant.A @ rows[-1] + B @ acting(first + k).value + Bw @ w)
+        return np.array(rows)
+
+    return Written(cp.Problem(cp.Minimize(cost), model), u, x, roll)
