@@ -8,7 +8,7 @@ from netctrl.core.jit import INLINED, njit
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
-_ROUNDS = 12  # changes of the active set, after which a solver is faster
+_ROUNDS = 40  # changes of the active set, after which a solver is faster
 _SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
 
 
@@ -43,7 +43,9 @@ def _add_transposed(total, M, x, by):
 
 
 @njit(cache=True, error_model="numpy")
-def roll_out(kind, A, B, c, gains, theta, V):
+def roll_out(
+    kind: np.ndarray, A: np.ndarray, B: np.ndarray, c: np.ndarray, gains: np.ndarray, theta: np.ndarray, V: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Inputs u_k = v_k − K_k z_k (P, m) and states z_0 .. z_P (P + 1, q) by the model, each step to rounding."""
     P, m, q = gains.shape
     inputs, z = V.copy(), np.zeros((P + 1, q))
@@ -61,7 +63,10 @@ def roll_out(kind, A, B, c, gains, theta, V):
 
 
 @njit(cache=True, error_model="numpy")
-def affine(theta, pick, kind, Lc, Lq, Lr, Le, lower, upper):
+def affine(
+    theta: np.ndarray, pick: np.ndarray, kind: np.ndarray, Lc: np.ndarray, Lq: np.ndarray, Lr: np.ndarray,
+    Le: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """L_c s_k (P, q), L_q s_k (P + 1, q), L_r s_k (P, m) and the rows' bounds less L_e s_k (P + 1, R)."""
     P, q, m, rows = len(pick) - 1, Lc.shape[1], Lr.shape[1], Le.shape[1]
     c, linear_z, linear_u = np.zeros((P, q)), np.zeros((P + 1, q)), np.zeros((P, m))
@@ -86,7 +91,7 @@ def affine(theta, pick, kind, Lc, Lq, Lr, Le, lower, upper):
 
 
 @njit(cache=True, error_model="numpy")
-def row_values(kind, E, F, inputs, states):
+def row_values(kind: np.ndarray, E: np.ndarray, F: np.ndarray, inputs: np.ndarray, states: np.ndarray) -> np.ndarray:
     """E z_k + F u_k, shape (P + 1, R)."""
     found = np.zeros((len(states), E.shape[1]))
     for k in range(len(states)):
@@ -98,9 +103,11 @@ def row_values(kind, E, F, inputs, states):
 
 @njit(cache=True, error_model="numpy")
 def errors_of_plan(
-    kind, A, B, Q, R, N, E, F, c, linear_z, linear_u, lower, upper, rho, w, low, high, K, price, first, inputs, states,
-    nu, mu,
-):  # fmt: skip
+    kind: np.ndarray, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, N: np.ndarray, E: np.ndarray,
+    F: np.ndarray, c: np.ndarray, linear_z: np.ndarray, linear_u: np.ndarray, lower: np.ndarray, upper: np.ndarray,
+    rho: np.ndarray, w: np.ndarray, low: np.ndarray, high: np.ndarray, K: np.ndarray, price: np.ndarray,
+    first: np.ndarray, inputs: np.ndarray, states: np.ndarray, nu: np.ndarray, mu: np.ndarray,
+) -> tuple[float, float, float]:  # fmt: skip
     """Errors `bounds`, `stationarity` and `gap` of `netctrl.mpc.plan.PlanResiduals`, NaN for a plan that isn't finite.
 
     low, high (P, m) are the inputs' bounds, lower, upper (P + 1, R) those of rows; `first` (m,) are the prices of v_0.
@@ -220,9 +227,11 @@ def errors_of_plan(
 
 @njit(cache=True, error_model="numpy")
 def settled(
-    theta, active, free, without, products, back, low, high, square, linear, owner, unit, stages, scale, kind, A, B, c,
-    gains, bounds,
-):  # fmt: skip
+    theta: np.ndarray, active: np.ndarray, free: np.ndarray, without: np.ndarray, products: np.ndarray,
+    back: np.ndarray, low: np.ndarray, high: np.ndarray, square: np.ndarray, linear: np.ndarray, owner: np.ndarray,
+    unit: np.ndarray, stages: np.ndarray, scale: np.ndarray, kind: np.ndarray, A: np.ndarray, B: np.ndarray,
+    c: np.ndarray, gains: np.ndarray, bounds: np.ndarray,
+) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Plan with the multipliers (P, m) and (P + 1, R) of `netctrl.mpc.dual`, and whether the active set settled.
 
     `active` (rows,) is changed: ± 1 for a row that meets its bound, ± 2 for one beyond a soft bound.

@@ -161,8 +161,8 @@ class Written(NamedTuple):
     def at(self, inputs: np.ndarray) -> tuple[float, float]:
         """Cost of inputs, and their largest violation of a bound relative to the largest state or 1."""
         self.inputs.value = inputs
-        self.states.value = self.roll()
-        size = max(1.0, float(np.abs(self.states.value).max()))
+        self.states.value = states = self.roll()
+        size = max(1.0, float(np.abs(states).max()))
         return float(self.problem.objective.value), max(
             float(np.max(each.violation())) for each in self.problem.constraints
         ) / size
@@ -276,4 +276,6 @@ def written(instance: Instance) -> Written:
             rows.append(plant.A @ rows[-1] + B @ acting(first + k).value + Bw @ w)
         return np.array(rows)
 
-    return Written(cp.Problem(cp.Minimize(cost), model), u, x, roll)
+    with warnings.catch_warnings():  # of so many terms
+        warnings.simplefilter("ignore", UserWarning)
+        return Written(cp.Problem(cp.Minimize(cost), model), u, x, roll)
