@@ -8,12 +8,11 @@ from netctrl.core.jit import INLINED, njit
 
 _EPS = float(np.finfo(float).eps)
 _TINY = float(np.finfo(float).tiny)
-_ROUNDS = 40  # changes of the active set, after which a solver is faster
 _SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
 
 
 @njit(fastmath={"reassoc"}, **INLINED)
-def _add(total, M, x):
+def add_product(total, M, x):
     """total += M x; sums in any order, so that they are vectorised."""
     for i in range(M.shape[0]):
         part = 0.0
@@ -57,8 +56,8 @@ def roll_out(
                 back += gains[k, j, i] * z[k, i]
             inputs[k, j] -= back
         z[k + 1] = c[k]
-        _add(z[k + 1], A[kind[k]], z[k])
-        _add(z[k + 1], B[kind[k]], inputs[k])
+        add_product(z[k + 1], A[kind[k]], z[k])
+        add_product(z[k + 1], B[kind[k]], inputs[k])
     return inputs, z
 
 
@@ -95,9 +94,9 @@ def row_values(kind: np.ndarray, E: np.ndarray, F: np.ndarray, inputs: np.ndarra
     """E z_k + F u_k, shape (P + 1, R)."""
     found = np.zeros((len(states), E.shape[1]))
     for k in range(len(states)):
-        _add(found[k], E[kind[k]], states[k])
+        add_product(found[k], E[kind[k]], states[k])
         if k < len(inputs):
-            _add(found[k], F[kind[k]], inputs[k])
+            add_product(found[k], F[kind[k]], inputs[k])
     return found
 
 
@@ -189,14 +188,14 @@ def errors_of_plan(
             gap += rho[r] * apart**2 + max(w[r] - abs(y), 0.0) * max(own - noise, 0.0)
             gap += abs(y) * max(slack - noise, 0.0) + rho[r] * other**2 + w[r] * other
         push[:] = linear_z[k]
-        _add(push, Q[at], z)
+        add_product(push, Q[at], z)
         if k < P:
-            _add(push, N[at], inputs[k])
+            add_product(push, N[at], inputs[k])
         push *= 2.0
         _add_transposed(push, E[at], pressed, 1.0)
         if k < P:
             pull[:] = linear_u[k]
-            _add(pull, R[at], inputs[k])
+            add_product(pull, R[at], inputs[k])
             _add_transposed(pull, N[at], z, 1.0)
             pull *= 2.0
             _add_transposed(pull, B[at], costate, 1.0)
@@ -223,104 +222,3 @@ def errors_of_plan(
     if not np.isfinite(seen + gap + broken):
         return np.nan, np.nan, np.nan
     return broken, off, np.sqrt(max(gap, 0.0) / max(whole, _TINY))
-
-
-@njit(cache=True, error_model="numpy")
-def settled(
-    theta: np.ndarray, active: np.ndarray, free: np.ndarray, without: np.ndarray, products: np.ndarray,
-    back: np.ndarray, low: np.ndarray, high: np.ndarray, square: np.ndarray, linear: np.ndarray, owner: np.ndarray,
-    unit: np.ndarray, stages: np.ndarray, scale: np.ndarray, kind: np.ndarray, A: np.ndarray, B: np.ndarray,
-    c: np.ndarray, gains: np.ndarray, bounds: np.ndarray,
-) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
-    """Plan with the multipliers (P, m) and (P + 1, R) of `netctrl.mpc.dual`, and whether the active set settled.
-
-    `active` (rows,) is changed: ± 1 for a row that meets its bound, ± 2 for one beyond a soft bound.
-    """
-    P, m, rows = gains.shape[0], gains.shape[1], len(active)
-    value = np.zeros(rows)
-    _add(value, without, theta)
-    at, y = np.empty(rows, np.int64), np.empty(rows)
-    nu, mu = np.zeros((P, m)), np.zeros(bounds.shape)
-    V = np.zeros((P, m))
-    settles = False
-    for _ in range(_ROUNDS):
-        count = 0
-        for r in range(rows):
-            if active[r] != 0:
-                at[count] = r
-                count += 1
-        if count > len(free):
-            break
-        # Cholesky factor of the active rows' products, and λ by it.
-        root = np.empty((count, count))
-        regular = True
-        for i in range(count):
-            r = at[i]
-            right = value[r] - (high[r] if active[r] > 0 else low[r])
-            own = products[r, r]
-            if abs(active[r]) == 2:
-                own += 1.0 / square[r]
-                right += (linear[r] if active[r] > 0 else -linear[r]) / square[r]
-            for j in range(i + 1):
-                part = own if i == j else products[r, at[j]]
-                for k in range(j):
-                    part -= root[i, k] * root[j, k]
-                if i == j:
-                    regular = regular and part > 1e-12 * own
-                    root[i, i] = np.sqrt(part)
-                else:
-                    root[i, j] = part / root[j, j]
-            for k in range(i):
-                right -= root[i, k] * y[k]
-            y[i] = right / root[i, i]
-        if not regular:
-            break
-        for i in range(count - 1, -1, -1):
-            for k in range(i + 1, count):
-                y[i] -= root[k, i] * y[k]
-            y[i] /= root[i, i]
-        changed = False
-        after = value.copy()
-        for i in range(count):
-            for r in range(rows):
-                after[r] -= products[at[i], r] * y[i]
-        for r in range(rows):
-            if active[r] == 0:
-                over, under = after[r] - high[r], low[r] - after[r]
-                if max(over, under) > 1e-11 * (1.0 + abs(after[r])):
-                    side = 1 if over > under else -1
-                    active[r] = side if not np.isfinite(square[r]) or linear[r] > 0.0 else 2 * side
-                    changed = True
-        for i in range(count):
-            r = at[i]
-            side = 1 if active[r] > 0 else -1
-            pull, soft = side * y[i], np.isfinite(square[r])
-            if abs(active[r]) == 2:
-                wanted = 2 * side if pull >= linear[r] else (side if linear[r] > 0.0 else 0)
-            elif low[r] == high[r]:
-                wanted = active[r]
-            else:
-                wanted = 0 if pull < 0.0 else (2 * side if soft and pull > linear[r] else side)
-            if wanted != active[r]:
-                active[r] = wanted
-                changed = True
-        if not changed:
-            settles = True
-            flat = np.zeros(len(free))
-            _add(flat, free, theta)
-            for i in range(count):
-                for j in range(len(free)):
-                    flat[j] -= back[at[i], j] * y[i]
-                to = owner[at[i]]
-                if to < P * m:
-                    nu[to // m, to % m] = y[i] * unit[at[i]]
-                else:
-                    mu[(to - P * m) // bounds.shape[1], (to - P * m) % bounds.shape[1]] = y[i] * unit[at[i]]
-            for i in range(len(stages)):
-                for j in range(m):
-                    V[stages[i], j] = flat[i * m + j] * scale[j]
-            break
-    if not settles:
-        active[:] = 0
-    inputs, z = roll_out(kind, A, B, c, gains, theta, V)
-    return settles, inputs, z, nu, mu

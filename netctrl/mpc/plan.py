@@ -17,7 +17,7 @@ import numpy as np
 from netctrl.core.errors import NetctrlError, checked_kind, checked_word
 from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import is_sparse
-from netctrl.mpc.dual import DualSet
+from netctrl.mpc.active.dual import DualSet
 from netctrl.mpc.formulate import FORMS
 from netctrl.mpc.parametric import Case, ParametricProgram, given, parameters
 from netctrl.mpc.problem import MpcProblem

@@ -8,7 +8,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_flag, checked_kind, checked_numbers, checked_whole
 from netctrl.model.io.matrix import dense
-from netctrl.mpc.dual import DualSet
+from netctrl.mpc.active.dual import DualSet
 from netctrl.mpc.estimate import Estimator, steady_target, with_disturbances
 from netctrl.mpc.parametric import ParametricProgram, parameters, series
 from netctrl.mpc.plan import formulated, planned

@@ -2,9 +2,10 @@
 
 With the inputs V₀ = −H⁻¹F θ without bounds and the slacks eliminated, a set of active rows G_a has the multipliers λ of
 (G_a H⁻¹G_a' + diag(1/2ρ)) λ = G_a V₀ − b + side w/2ρ, with ρ infinite at a row that meets its bound. H⁻¹ and its
-products are computed once. A primal-dual active-set method changes the set; where it doesn't settle, a solver follows.
+products are computed once. The rows that the last set leaves violated are added one after the other, by steps of the
+multipliers that keep their signs (a dual active-set method). A solver follows where the steps don't end.
 
-Source: Hintermüller, Ito, Kunisch, SIAM J. Optimization 13 (2002) 865-888.
+Source: Goldfarb, Idnani, Mathematical Programming 27 (1983) 1-33.
 """
 
 from __future__ import annotations
@@ -56,13 +57,15 @@ class DualSet:
     def of(cls, program: ParametricProgram) -> DualSet | None:
         """The set of a program; None for one that is too large, or whose Hessian is singular to rounding."""
         try:
-            return cls(program) if len(program.units) <= _MOST else None
+            slacks = len(program.g) - len(program.input_scale) * int(program.stages.free.sum())
+            rows = int((np.isfinite(program.lower) | np.isfinite(program.upper)).sum()) - 2 * slacks
+            return cls(program) if rows <= _MOST else None
         except np.linalg.LinAlgError:
             return None
 
     def plan(self, case: Case, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
         """Inputs, states and the multipliers of inputs and rows; None where the set does not settle."""
-        from netctrl.mpc.kernels import settled
+        from netctrl.mpc.active.kernel import settled
 
         made, program = case.stages, self._program
         settles, inputs, states, nu, mu = settled(
