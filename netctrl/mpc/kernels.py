@@ -12,7 +12,7 @@ _SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
 
 
 @njit(fastmath={"reassoc"}, **INLINED)
-def add_product(total, M, x):
+def add_product(total: np.ndarray, M: np.ndarray, x: np.ndarray) -> None:
     """total += M x; sums in any order, so that they are vectorised."""
     for i in range(M.shape[0]):
         part = 0.0

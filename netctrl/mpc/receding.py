@@ -268,8 +268,11 @@ def _rows(problem: MpcProblem, state: RecedingState, name: str, value: Any, size
     """Rows of a signal from now on: one where it is constant over the horizon, or all that the horizon needs."""
     if value is not None and form == "none":
         raise InvalidValue(name, "values", f"None: the controller's problem has no weight or input for a {name}")
-    if value is None and form != "series":
-        return np.zeros((1, size))
+    if form != "series":
+        if value is None:
+            return np.zeros((1, size))
+        if type(value) is np.ndarray and value.shape == (size,) and np.isfinite(value).all():
+            return value.astype(float)[None]  # the usual case; `series` takes longer than a solve
     count = 1 if form != "series" else int(problem.delays.min()) + problem.horizon + 1
     if callable(value):
         value = [value(state.steps + i) for i in range(count)]
