@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from netctrl.core.errors import checked_kind
@@ -10,6 +12,8 @@ from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.scaled import bounds_of, in_units, of_variables, owners, row_bounds, row_units, scales, with_slacks
 from netctrl.mpc.sparse import sparse
 from netctrl.mpc.stages import Given
+
+_MANY = 300  # slacks with which the program is mostly zeros
 
 
 def condensed(problem: MpcProblem, given: Given | None = None) -> ParametricProgram:
@@ -37,32 +41,33 @@ def condensed(problem: MpcProblem, given: Given | None = None) -> ParametricProg
     scaled = in_units(problem, given or Given())
     made, by, order = scaled.stages, scaled.prediction, scaled.order
     names = bounds_of(scaled)
-    eased, eye = names.eased, np.eye(len(names.eased))
-    H, g, F = with_slacks(scaled, eased, scaled.H, scaled.F)
-    m, R = len(scaled.input_scale), len(made.rows)
-    wanted = np.concatenate([names.hard, eased])
-    k, r = np.divmod(wanted, max(R, 1))
-    of_z, of_u = made.E[made.kind[k], r], made.F[made.kind[k], r]
-    # u_P doesn't exist; its F is 0.
-    j = np.minimum(k, made.kind.size - 2)
-    Gamma = np.einsum("iq,iqv->iv", of_z, by.Gamma[k]) + np.einsum("im,imv->iv", of_u, by.L[j])
-    Phi = np.einsum("iq,iqt->it", of_z, by.Phi[k]) + np.einsum("im,imt->it", of_u, by.Psi[j])
-    Gamma = Gamma * scaled.v / scaled.row_scale[r][:, None]
-    L = (
-        by.L.reshape(-1, len(scaled.v))[names.ruled]
-        * scaled.v
-        / np.tile(scaled.input_scale, len(by.L))[names.ruled, None]
-    )
-    Psi = by.Psi.reshape(-1, order.moving)[names.ruled] / np.tile(scaled.input_scale, len(by.L))[names.ruled, None]
-    count = len(names.hard)
-    rows = [np.hstack([part, np.zeros((len(part), len(eased)))]) for part in (L, Gamma[:count])]
-    rows += [np.hstack([Gamma[count:], eye]), np.hstack([Gamma[count:], -eye])]
-    E = np.zeros((len(H) + sum(map(len, rows)), order.size + 1))
-    E[len(H) : len(H) + len(L), : order.moving] = -Psi
-    after = E[len(H) + len(L) :]
-    again = np.concatenate([np.arange(len(wanted)), np.arange(count, len(wanted))])
-    after[:, : order.moving] = -(Phi / scaled.row_scale[r][:, None])[again]
-    for i, each in enumerate(again):
+    eased = names.eased
+    m, R, V, count = len(scaled.input_scale), max(len(made.rows), 1), scaled.v, len(names.hard)
+    k, r = np.divmod(np.concatenate([names.hard, eased]), R)
+    Gamma, Phi = np.empty((len(k), len(V))), np.empty((len(k), order.moving))
+    for at in np.unique(k):
+        here, kind = k == at, made.kind[at]
+        of_z, of_u = made.E[kind, r[here]], made.F[kind, r[here]]
+        u = min(at, len(by.L) - 1)  # u_P doesn't exist; its F is 0
+        Gamma[here] = of_z @ by.Gamma[at] + of_u @ by.L[u]
+        Phi[here] = of_z @ by.Phi[at] + of_u @ by.Psi[u]
+    Gamma, Phi = Gamma * V / scaled.row_scale[r][:, None], Phi / scaled.row_scale[r][:, None]
+    units = np.tile(scaled.input_scale, len(by.L))[names.ruled, None]
+    L, Psi = by.L.reshape(-1, len(V))[names.ruled] * V / units, by.Psi.reshape(-1, order.moving)[names.ruled] / units
+    again = np.concatenate([np.arange(len(k)), np.arange(count, len(k))])  # soft rows twice
+    rows, none = np.vstack([L, Gamma[again]]), np.zeros((len(L) + count, len(eased)))
+    A: Any = np.hstack([rows, np.vstack([none, np.eye(len(eased)), -np.eye(len(eased))])])
+    H: Any = scaled.H
+    if len(eased) > _MANY:
+        import scipy.sparse as sp
+
+        H, A = sp.csr_array(H), sp.csr_array(A)
+    H, g, F = with_slacks(scaled, eased, H, scaled.F)
+    E = np.zeros((len(g) + len(rows), order.size + 1))
+    E[len(g) : len(g) + len(L), : order.moving] = -Psi
+    after = E[len(g) + len(L) :]
+    after[:, : order.moving] = -Phi[again]
+    for i, each in enumerate(again) if made.Le.any() else ():
         after[i, order.pick[k[each]]] -= made.Le[made.kind[k[each]], r[each]] / scaled.row_scale[r[each]]
     if scaled.shifted:
         E[:m, : scaled.gains.shape[2]] = scaled.gains[0] / scaled.input_scale[:, None]
@@ -75,12 +80,12 @@ def condensed(problem: MpcProblem, given: Given | None = None) -> ParametricProg
         H=H,
         g=g,
         F=F,
-        A=np.vstack(rows),
+        A=A,
         lower=np.concatenate([low, zero, low_u, low_r, low_s, -free]),
         upper=np.concatenate([high, free, high_u, high_r, free, high_s]),
         E=np.ascontiguousarray(E[:, :-1]),
         names=(*names.variables, *names.slacks, *names.rows),
-        units=np.concatenate([scaled.v, scaled.row_scale[eased % max(R, 1)], *row_units(scaled, of_rows)]),
+        units=np.concatenate([scaled.v, scaled.row_scale[eased % R], *row_units(scaled, of_rows)]),
         concerns=np.concatenate(
             [owners(scaled, names), np.full(len(eased), -1), names.ruled, size + names.hard, size + eased, size + eased]
         ),

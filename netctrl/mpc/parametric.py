@@ -160,7 +160,7 @@ class ParametricProgram:
         slack = np.maximum(out, 0.0) / self.units[N - count : N]
         size = np.abs(y[-count:])
         y[-2 * count : -count], y[-count:] = np.minimum(y[-2 * count : -count], 0.0), np.maximum(y[-count:], 0.0)
-        y[N - count : N] = size - np.diag(self.H)[N - count :] * slack - self.g[N - count :]
+        y[N - count : N] = size - self.H.diagonal()[N - count :] * slack - self.g[N - count :]
         return np.concatenate([v, slack]), y
 
     def multipliers(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -242,7 +242,7 @@ def planned(
     shift = program.E @ theta
     none = (np.empty((0, 0)), np.empty((0, 0)), None)
     worst, tried = np.inf, 0
-    if len(program.g) > _LARGE and not is_sparse(program.H):
+    if len(program.g) > _LARGE and not is_sparse(program.F):  # condensed
         # Dense active-set solvers take seconds here; stage by stage most plans take tens of milliseconds.
         found = refined(case, None)
         errors = residuals(case, *found) if found is not None else None

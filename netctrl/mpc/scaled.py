@@ -222,8 +222,10 @@ def with_slacks(scaled: Scaled, eased: np.ndarray, H: Any, F: Any) -> tuple[Any,
     if is_sparse(H):
         import scipy.sparse as sp
 
-        F = sp.vstack([F, sp.csr_array((count, F.shape[1]))], format="csr")
-        return sp.block_diag([H, sp.diags_array(square)], format="csc"), g, F
-    F = np.vstack([F, np.zeros((count, F.shape[1]))])
-    none = np.zeros((size, count))
-    return np.block([[H, none], [none.T, np.diag(square)]]), g, F
+        H = sp.block_diag([H, sp.diags_array(square)], format="csc")
+        if is_sparse(F):
+            return H, g, sp.vstack([F, sp.csr_array((count, F.shape[1]))], format="csr")
+    else:
+        none = np.zeros((size, count))
+        H = np.block([[H, none], [none.T, np.diag(square)]])
+    return H, g, np.vstack([F, np.zeros((count, F.shape[1]))])

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from netctrl.model.io.matrix import dense
 from netctrl.mpc.parametric import Case, ParametricProgram
 
 _MOST = 2000  # rows with a bound, whose square is kept
@@ -36,13 +37,12 @@ class DualSet:
             ~np.isin(np.arange(len(low)), np.arange(size)) | (not program.gains.any())
         )
         used = np.concatenate([plain, second])[there]
-        G = np.vstack([np.eye(size), program.A[used[used >= N] - N, :size]])
-        G = np.vstack([np.eye(size)[used[used < N]], G[size:]])
-        root = np.linalg.inv(np.linalg.cholesky(program.H[:size, :size]))
+        G = np.vstack([np.eye(size)[used[used < N]], dense(program.A)[used[used >= N] - N, :size]])
+        root = np.linalg.inv(np.linalg.cholesky(dense(program.H)[:size, :size]))
         inverse = root.T @ root
         back = G @ inverse
         square, linear = np.full(len(low), np.inf), np.zeros(len(low))
-        square[len(plain) :], linear[len(plain) :] = np.diag(program.H)[size:], program.g[size:]
+        square[len(plain) :], linear[len(plain) :] = program.H.diagonal()[size:], program.g[size:]
         free = -inverse @ program.F[:size]
         data = (
             *(free, G @ free - program.E[used], G @ inverse @ G.T, back, low[there], high[there]),
