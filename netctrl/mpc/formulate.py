@@ -55,13 +55,17 @@ def condensed(problem: MpcProblem, given: Given | None = None) -> ParametricProg
     units = np.tile(scaled.input_scale, len(by.L))[names.ruled, None]
     L, Psi = by.L.reshape(-1, len(V))[names.ruled] * V / units, by.Psi.reshape(-1, order.moving)[names.ruled] / units
     again = np.concatenate([np.arange(len(k)), np.arange(count, len(k))])  # soft rows twice
-    rows, none = np.vstack([L, Gamma[again]]), np.zeros((len(L) + count, len(eased)))
-    A: Any = np.hstack([rows, np.vstack([none, np.eye(len(eased)), -np.eye(len(eased))])])
+    rows, empty = np.vstack([L, Gamma[again]]), len(L) + count
     H: Any = scaled.H
-    if len(eased) > _MANY:
+    if len(eased) <= _MANY:
+        eye = np.eye(len(eased))
+        A: Any = np.hstack([rows, np.vstack([np.zeros((empty, len(eased))), eye, -eye])])
+    else:
         import scipy.sparse as sp
 
-        H, A = sp.csr_array(H), sp.csr_array(A)
+        eye = sp.eye_array(len(eased))
+        A = sp.hstack([rows, sp.vstack([sp.csr_array((empty, len(eased))), eye, -eye])], format="csr")
+        H = sp.csr_array(H)
     H, g, F = with_slacks(scaled, eased, H, scaled.F)
     E = np.zeros((len(g) + len(rows), order.size + 1))
     E[len(g) : len(g) + len(L), : order.moving] = -Psi

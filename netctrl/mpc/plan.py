@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.core.errors import NetctrlError, checked_kind, checked_word
+from netctrl.core.register import QP_SOLVERS
 from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import is_sparse
 from netctrl.mpc.active.dual import DualSet
@@ -28,7 +29,7 @@ from netctrl.mpc.stages import Given, Regulator, growth
 
 _OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
 _EXACT = 1e-8  # errors up to which a plan without a solver is taken
-_LARGE = 300  # variables of a dense program above which a plan is sought stage by stage first
+_LARGE = 500  # variables of a dense program above which a plan is sought stage by stage first
 
 
 class PlanResiduals(NamedTuple):
@@ -188,10 +189,13 @@ def solve_mpc(
         "disturbances": disturbances,
     }
     checked_kind("problem", problem, MpcProblem)
+    checked_word("solver", solver, QP_SOLVERS)
     program = formulated(problem, form, given(problem, **signals))
     theta = parameters(problem, state, past_inputs, program.given, past_disturbances=past_disturbances, **signals)
     at = program.program(theta)
-    status, answer, inputs, states, errors, reason = planned(program, open_solver(at, solver), theta)
+    found = by_stages(program, program.case(theta))  # before a solver is set up, which takes long for large programs
+    found = planned(program, open_solver(at, solver), theta) if found is None else found
+    status, answer, inputs, states, errors, reason = found
     if errors is None:
         raise NetctrlError(reason) if status is QPStatus.FAILED else failure(at, status, solver)
     x, y = answer.x, answer.multipliers
@@ -239,16 +243,11 @@ def planned(
         if max(errors) <= _EXACT:  # False for NaN
             inputs = found[0] if case.stages.free.all() else case.held(*found[:2])
             return Outcome(QPStatus.SOLVED, _NO_ANSWER, inputs, found[1], errors, "")
+    if near is None and (staged := by_stages(program, case)) is not None:
+        return staged
     shift = program.E @ theta
     none = (np.empty((0, 0)), np.empty((0, 0)), None)
     worst, tried = np.inf, 0
-    if len(program.g) > _LARGE and not is_sparse(program.F):  # condensed
-        # Dense active-set solvers take seconds here; stage by stage most plans take tens of milliseconds.
-        found = refined(case, None)
-        errors = residuals(case, *found) if found is not None else None
-        if found is not None and errors is not None and errors.solved:
-            answer = Answer(*program.solution(case, *found[:4]), QPStatus.SOLVED, 0)
-            return Outcome(QPStatus.SOLVED, answer, case.held(found.inputs, found.states), found.states, errors, "")
     answer = Answer(np.full(len(program.g), np.nan), np.full(len(program.lower), np.nan), QPStatus.FAILED, 0)
     for answer in workspace.answers(program.g + program.F @ theta, program.lower + shift, program.upper + shift, start):
         tried += answer.iterations
@@ -264,6 +263,20 @@ def planned(
     status = workspace.proved(program.program(theta)) if answer.status is QPStatus.FAILED else QPStatus.FAILED
     reason = _reason(program, worst) if status is QPStatus.FAILED else ""
     return Outcome(status, answer, *none, reason)
+
+
+def by_stages(program: ParametricProgram, case: Case) -> Outcome | None:
+    """Plan of a large condensed program stage by stage; None for other programs, or where this doesn't settle.
+
+    Dense active-set solvers take seconds there; stage by stage most plans take a tenth of a second.
+    """
+    if len(program.g) <= _LARGE or is_sparse(program.F):
+        return None
+    found = refined(case, None)
+    if found is None or not (errors := residuals(case, *found)).solved:
+        return None
+    answer = Answer(*program.solution(case, *found[:4]), QPStatus.SOLVED, 0)
+    return Outcome(QPStatus.SOLVED, answer, case.held(found.inputs, found.states), found.states, errors, "")
 
 
 def _candidates(program: ParametricProgram, case: Case, answer: Answer) -> Iterator[Refined]:
