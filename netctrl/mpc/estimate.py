@@ -95,7 +95,7 @@ def mpc_estimator(
     >>> plant = netctrl.StateSpace([[0.8]], [[0.5]], [[1.0]], dt=1.0)
     >>> problem = netctrl.MpcProblem(plant=plant, horizon=10, output_weight=1.0, rate_weight=0.1)
     >>> mpc_estimator(problem).gain.round(2).tolist()
-    [[0.14], [0.61]]
+    [[0.07], [0.59]]
     """
     plant = checked_kind("problem", problem, MpcProblem).plant
     checked_word("kind", kind, KINDS)
