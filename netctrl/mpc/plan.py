@@ -28,7 +28,7 @@ from netctrl.mpc.refine import Refined, refined
 from netctrl.mpc.stages import Given, Regulator, growth
 
 _OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
-_EXACT = 1e-8  # errors up to which a plan without a solver is taken
+_EXACT = 1e-5  # errors up to which a plan without a solver is taken
 _LARGE = 500  # variables of a dense program above which a plan is sought stage by stage first
 
 

@@ -21,7 +21,7 @@ _MOST = 2000  # rows with a bound, whose square is kept
 class DualSet:
     """Products of a condensed program, and the active set of the last solution."""
 
-    __slots__ = ("_active", "_data", "_program")
+    __slots__ = ("_active", "_data", "_program", "_root")
 
     def __init__(self, program: ParametricProgram) -> None:
         m = len(program.input_scale)
@@ -51,7 +51,8 @@ class DualSet:
         )
         self._data = tuple(np.ascontiguousarray(each) for each in data)
         self._active = np.zeros(len(used), dtype=np.int8)
-        self._program = program
+        most = min(len(used), size + int(np.isfinite(square[there]).sum()))  # independent ones, and any soft ones
+        self._program, self._root = program, np.empty((most, most))
 
     @classmethod
     def of(cls, program: ParametricProgram) -> DualSet | None:
@@ -69,6 +70,6 @@ class DualSet:
 
         made, program = case.stages, self._program
         settles, inputs, states, nu, mu = settled(
-            theta, self._active, *self._data, made.kind, made.A, made.B, case.c, program.gains, case.lower
+            theta, self._active, self._root, *self._data, made.kind, made.A, made.B, case.c, program.gains, case.lower
         )
         return (inputs, states, nu, mu) if settles else None

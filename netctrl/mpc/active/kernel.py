@@ -14,9 +14,9 @@ _ROUNDS = 10  # corrections of the last active set, after which it is left
 
 
 @njit(**INSIDE)
-def _factored(root, at, count, active, products, square):
-    """Cholesky factor of the active rows' products with diag(1/2ρ); whether they are independent."""
-    for i in range(count):
+def _factored(root, start, at, count, active, products, square):
+    """Cholesky factor of the active rows' products with diag(1/2ρ), from a row on; whether they are independent."""
+    for i in range(start, count):
         for j in range(i + 1):
             part = products[at[i], at[j]]
             if i == j and abs(active[at[i]]) == 2:
@@ -64,7 +64,7 @@ def _optimal_on(root, at, active, products, square, linear, low, high, value, y)
                 count += 1
                 if count > len(root):
                     return -1
-        if not _factored(root, at, count, active, products, square):
+        if not _factored(root, 0, at, count, active, products, square):
             return -1
         _solved(root, count, y)
         changed = False
@@ -94,12 +94,14 @@ def _dual_steps(root, at, active, products, square, linear, low, high, value, af
     −1 where a row can't be met, or the steps don't end.
     """
     rows, most = len(active), len(root)
+    steps, budget = 0, 3 * most + 100
     count = _optimal_on(root, at, active, products, square, linear, low, high, value, y)
     if count < 0:
         for r in range(rows):
             active[r] = 0
         count = 0
-    for _ in range(6 * most + 60):
+    valid = count  # rows of the factor that are still right
+    while steps < budget:
         for r in range(rows):
             after[r] = value[r]
         for i in range(count):
@@ -116,9 +118,11 @@ def _dual_steps(root, at, active, products, square, linear, low, high, value, af
         side = 1.0 if after[new] > high[new] else -1.0
         soft, own = np.isfinite(square[new]), 0.0
         beyond = soft and linear[new] == 0.0
-        for _ in range(6 * most + 60):
-            if not _factored(root, at, count, active, products, square):
+        while steps < budget:
+            steps += 1
+            if not _factored(root, valid, at, count, active, products, square):
                 return -1
+            valid = count
             for i in range(count):
                 change[i] = -products[at[i], new] * side
             _solved(root, count, change)
@@ -163,7 +167,7 @@ def _dual_steps(root, at, active, products, square, linear, low, high, value, af
             if what == -2:
                 beyond = True
                 continue
-            r = at[what]
+            r, valid = at[what], what
             mine = 1 if active[r] > 0 else -1
             if abs(active[r]) == 1 and mine * change[what] > 0.0:
                 active[r] = 2 * mine
@@ -174,21 +178,19 @@ def _dual_steps(root, at, active, products, square, linear, low, high, value, af
                 count -= 1
                 for i in range(what, count):
                     at[i], y[i] = at[i + 1], y[i + 1]
-        else:
-            return -1
     return -1
 
 
 @njit(cache=True, error_model="numpy")
 def settled(
-    theta: np.ndarray, active: np.ndarray, free: np.ndarray, without: np.ndarray, products: np.ndarray,
-    back: np.ndarray, low: np.ndarray, high: np.ndarray, square: np.ndarray, linear: np.ndarray, owner: np.ndarray,
-    unit: np.ndarray, stages: np.ndarray, scale: np.ndarray, kind: np.ndarray, A: np.ndarray, B: np.ndarray,
-    c: np.ndarray, gains: np.ndarray, bounds: np.ndarray,
+    theta: np.ndarray, active: np.ndarray, root: np.ndarray, free: np.ndarray, without: np.ndarray,
+    products: np.ndarray, back: np.ndarray, low: np.ndarray, high: np.ndarray, square: np.ndarray, linear: np.ndarray,
+    owner: np.ndarray, unit: np.ndarray, stages: np.ndarray, scale: np.ndarray, kind: np.ndarray, A: np.ndarray,
+    B: np.ndarray, c: np.ndarray, gains: np.ndarray, bounds: np.ndarray,
 ) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Plan with the multipliers (P, m) and (P + 1, R) of `netctrl.mpc.dual`, and whether the active set settled.
 
-    `active` (rows,) is changed: ± 1 for a row that meets its bound, ± 2 for one beyond a soft bound.
+    `active` (rows,) and `root` are changed: ± 1 for a row that meets its bound, ± 2 for one beyond a soft bound.
     """
     P, m, rows = gains.shape[0], gains.shape[1], len(active)
     value = np.zeros(rows)
@@ -196,7 +198,7 @@ def settled(
     at, y = np.empty(rows, np.int64), np.empty(rows)
     nu, mu = np.zeros((P, m)), np.zeros(bounds.shape)
     V = np.zeros((P, m))
-    root, after, change = np.empty((len(free), len(free))), np.empty(rows), np.empty(rows)
+    after, change = np.empty(rows), np.empty(rows)
     count = _dual_steps(root, at, active, products, square, linear, low, high, value, after, y, change)
     settles = count >= 0
     if settles:
