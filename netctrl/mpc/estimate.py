@@ -96,6 +96,17 @@ def mpc_estimator(
     >>> problem = netctrl.MpcProblem(plant=plant, horizon=10, output_weight=1.0, rate_weight=0.1)
     >>> mpc_estimator(problem).gain.round(2).tolist()
     [[0.07], [0.59]]
+
+    In a loop whose input and output are disturbed by 0.2 and 0.3, the output reaches its reference:
+
+    >>> from netctrl.mpc.receding import receding_controller, start_receding, step_receding
+    >>> controller = receding_controller(problem, estimator=mpc_estimator(problem))
+    >>> state, x = start_receding(controller), 0.0
+    >>> for _ in range(60):
+    ...     state = step_receding(controller, state, [x + 0.3], reference=1.0)
+    ...     x = 0.8 * x + 0.5 * (state.applied[0] + 0.2)
+    >>> round(x + 0.3, 6)
+    1.0
     """
     plant = checked_kind("problem", problem, MpcProblem).plant
     checked_word("kind", kind, KINDS)
