@@ -175,13 +175,19 @@ class ParametricProgram:
 
 def given(problem: MpcProblem, **signals: Any) -> Given:
     """What θ has to contain for signals from outside, None where there is none."""
-    sizes = {"reference": problem.plant.n_outputs, "state_reference": problem.plant.n_states}
-    sizes |= {"input_reference": problem.n_inputs, "disturbances": len(problem.measured)}
+    ends = not problem.outputs_at_end
+    uses = {
+        "reference": (problem.plant.n_outputs, problem.output_weight.any(), "output_weight"),
+        "state_reference": (problem.plant.n_states, problem.state_weight.any() or ends, "state_weight"),
+        "input_reference": (problem.n_inputs, problem.input_weight.any(), "input_weight"),
+        "disturbances": (len(problem.measured), problem.measured, "measured"),
+    }
     forms = {}
     for name, value in signals.items():
-        if value is not None and not sizes[name]:
-            raise InvalidValue(name, "values", f"None: the problem has no {name}; see its argument `measured`")
-        constant = not callable(value) and np.size(value) in (1, sizes[name])
+        size, used, by = uses[name]
+        if value is not None and not used:
+            raise InvalidValue(name, "values", f"None: without the problem's `{by}` it has no effect; set that")
+        constant = not callable(value) and np.size(value) in (1, size)
         forms[name] = "none" if value is None else "constant" if constant else "series"
     return Given(**forms)
 

@@ -228,6 +228,7 @@ def end_weight(plant: StateSpace, weights: dict[str, Any]) -> np.ndarray:
 
 def _measured(value: Any, inputs: int) -> tuple[int, ...]:
     takes = f"different inputs of the plant from 0 to {inputs - 1}, not all of them"
+    value = _listed(value)
     if not isinstance(value, (tuple, list)):
         raise InvalidValue("measured", value, takes)
     found = tuple(checked_whole("measured", each, takes, at_most=inputs - 1) for each in value)
@@ -236,8 +237,13 @@ def _measured(value: Any, inputs: int) -> tuple[int, ...]:
     return found
 
 
+def _listed(value: Any) -> Any:
+    """An array as a list, anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
 def _delay(value: Any, m: int) -> int | tuple[int, ...]:
-    takes = "a number of samples of at least 0"
+    takes, value = "a number of samples of at least 0", _listed(value)
     if not isinstance(value, (tuple, list)):
         return checked_whole("delay", value, takes)
     found = tuple(checked_whole("delay", each, takes) for each in value)
@@ -257,6 +263,7 @@ def _blocks(control_horizon: Any, blocks: Any, P: int) -> tuple[int, ...] | None
         blocks = (1,) * free
     if blocks is None:
         return None
+    blocks = _listed(blocks)
     if not isinstance(blocks, (tuple, list)) or not blocks:
         raise InvalidValue("blocks", blocks, takes)
     found = [checked_whole("blocks", each, takes, at_least=1) for each in blocks]

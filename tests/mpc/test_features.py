@@ -218,13 +218,29 @@ def test_the_door(parts: dict, argument: str, said: str) -> None:
         ({"reference": [1.0, np.nan]}, "reference", "finite"),
         ({"reference": [[1.0, 2.0, 3.0]]}, "reference", "1 finite numbers"),
         ({"reference": lambda _: "high"}, "reference", "function of the sample"),
-        ({"disturbances": 1.0}, "disturbances", "`measured`"),
+        ({"disturbances": 1.0}, "disturbances", "without the problem's `measured`"),
     ],
 )
 def test_signals_are_checked(signals: dict, argument: str, said: str) -> None:
     with pytest.raises(InvalidValue, match=said) as refusal:
         solve_mpc(MpcProblem(**_integrator(output_weight=1.0)), [0.0], **signals)
     assert refusal.value.argument == argument
+
+
+@pytest.mark.parametrize("name", ["reference", "state_reference", "input_reference"])
+def test_signals_without_a_weight_have_no_effect(name: str) -> None:
+    weights = {"state_weight": float(name != "state_reference"), "input_weight": float(name != "input_reference")}
+    with pytest.raises(InvalidValue, match="no effect") as refusal:
+        solve_mpc(MpcProblem(**_integrator(**weights)), [0.0], **{name: 1.0})
+    assert refusal.value.argument == name
+
+
+def test_arrays_of_whole_numbers_are_taken() -> None:
+    plant = StateSpace([[1.0]], [[1.0, 1.0, 1.0]], [[1.0]], dt=1.0)
+    problem = MpcProblem(
+        **_integrator(plant=plant, delay=np.array([1, 0]), blocks=np.arange(1, 3), measured=np.array([1]))
+    )
+    assert (problem.delay, problem.blocks, problem.measured) == ((1, 0), (1, 3), (1,))
 
 
 def test_a_series_takes_preview() -> None:

@@ -77,7 +77,7 @@ def random_instance(seed: int, *, most_states: int = 30, longest: int = 200, lat
         call["reference"] = _signal(rng, p, P, chosen)
     if chosen(0.3):
         call["input_reference"] = 0.3 * _signal(rng, m, P, chosen)
-    if chosen(0.2):
+    if chosen(0.2) and ("state_weight" in problem or "terminal_weight" in problem):
         call["state_reference"] = 0.3 * _signal(rng, n, P, chosen)
     if md and chosen(0.8):
         call["disturbances"] = 0.2 * _signal(rng, md, P, chosen)
