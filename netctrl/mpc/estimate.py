@@ -7,7 +7,7 @@ Morari, Automatica 45 (2009) 2214-2222; Francis, Wonham, Automatica 12 (1976) 45
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -176,23 +176,50 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
     )
 
 
-def steady_target(problem: MpcProblem, nd: int) -> np.ndarray:
-    """Matrix (n + nd + m, p + m + nd + nw) from [r; u_ref; d; w] to the steady [x_s; 0; u_s] nearest to u_ref.
+class Target(NamedTuple):
+    """States and inputs with which outputs meet their reference, from the first input on, for K = 1 or P + 1 samples."""
 
-    [A − I, B; C, D] [x_s; u_s − u_ref] = [−B_d d − B_w w − B u_ref; r − C_d d − D_w w − D u_ref] in least squares;
-    `problem` is that of `with_disturbances`.
+    constant: np.ndarray
+    """(n + nd + m, p + m + nw) [x_s; 0; u_s] by [r; u_ref; w]."""
+    states: np.ndarray
+    """(K, n + nd, nd) by the estimate of d at the time of the measurement."""
+    inputs: np.ndarray
+    """(K, m, nd)"""
+    changes: np.ndarray
+    """(K, m, nd) of the inputs from one sample to the next."""
+
+
+def steady_target(problem: MpcProblem, nd: int) -> Target:
+    """Target of a problem of `with_disturbances`, in least squares where there is none.
+
+    [A − I, B; C, D] [x_s; u_s − u_ref] = [−B_w w − B u_ref; r − D_w w − D u_ref] for what is constant, and x = X d,
+    u = U d with A X + B U + B_d = X S, C X + D U + C_d = 0 for disturbances d⁺ = S d (Francis, Wonham, 1976).
     """
-    plant, n = problem.plant, problem.plant.n_states - nd
+    plant, n, P = problem.plant, problem.plant.n_states - nd, problem.horizon
     A, C, (B, D) = dense(plant.A), dense(plant.C), (dense(plant.B), dense(plant.D))
-    moved, measured = problem.manipulated, list(problem.measured)
+    moved, measured, S = problem.manipulated, list(problem.measured), A[n:, n:]
     m, p = len(moved), len(C)
-    left = np.block([[A[:n, :n] - np.eye(n), B[:n, moved]], [C[:, :n], D[:, moved]]])
-    effects = [np.vstack([B[:n, moved], D[:, moved]]), np.vstack([A[:n, n:], C[:, n:]])]
-    effects.append(np.vstack([B[:n, measured], D[:, measured]]))
+    model = np.block([[A[:n, :n], B[:n, moved]], [C[:, :n], D[:, moved]]])
+    unit = np.diag(np.repeat([1.0, 0.0], [n, p + m]))[: n + p, : n + m]
+    effects = [np.vstack([B[:n, part], D[:, part]]) for part in (moved, measured)]
     right = np.hstack([np.vstack([np.zeros((n, p)), np.eye(p)]), *(-each for each in effects)])
-    found = np.linalg.pinv(left, rcond=_RANK) @ right
-    found[n:, p : p + m] += np.eye(m)
-    return np.vstack([found[:n], np.zeros((nd, right.shape[1])), found[n:]])
+    constant = np.linalg.pinv(model - unit, rcond=_RANK) @ right
+    constant[n:, p : p + m] += np.eye(m)
+    # vec of the equations of X and U, column after column.
+    left = np.kron(np.eye(nd), model) - np.kron(S.T, unit)
+    effect = -np.vstack([A[:n, n:], C[:, n:]]).ravel(order="F")
+    found = (np.linalg.pinv(left, rcond=_RANK) @ effect).reshape(n + m, nd, order="F")
+    X, U = np.vstack([found[:n], np.zeros((nd, nd))]), found[n:]
+    constant = np.vstack([constant[:n], np.zeros((nd, constant.shape[1])), constant[n:]])
+    if np.array_equal(S, np.eye(nd)):
+        return Target(constant, X[None], U[None], 0.0 * U[None])
+    ahead = [np.linalg.matrix_power(S, k) for k in range(P + 2 + int(problem.delays.max()) + problem.measurement_delay)]
+    # An input acts after its own delay.
+    first, late = problem.measurement_delay, problem.delays
+    inputs = np.array([[U[j] @ ahead[first + late[j] + k] for j in range(m)] for k in range(P + 1)])
+    before = np.array([U[j] @ np.linalg.inv(S) @ ahead[first + late[j]] for j in range(m)])
+    states = np.array([X @ ahead[first + int(late.min()) + k] for k in range(P + 1)])
+    return Target(constant, states, inputs, np.diff(inputs, axis=0, prepend=before[None]))
 
 
 def _where(problem: MpcProblem, disturbance: Any) -> tuple[np.ndarray, np.ndarray]:

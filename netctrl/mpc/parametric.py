@@ -245,6 +245,7 @@ def parameters(
         # An input acts after the delay, so it is decided that much earlier than the outputs that it moves.
         first = 0 if name == "input_reference" else common
         rows[name] = (series(name, values[name], size, first + P + 1)[first:], size)
+    rows["rate_reference"] = (np.zeros((P + 1, m)), m)
     for name, (found, _) in rows.items():
         form = getattr(given, name) if given else "none"
         parts += [] if form == "none" else [found[0] if form == "constant" else found.ravel()]

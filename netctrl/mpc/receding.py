@@ -9,7 +9,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_flag, checked_kind, checked_numbers, checked_whole
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.active.dual import DualSet
-from netctrl.mpc.estimate import Estimator, steady_target, with_disturbances
+from netctrl.mpc.estimate import Estimator, Target, steady_target, with_disturbances
 from netctrl.mpc.parametric import ParametricProgram, parameters, series
 from netctrl.mpc.plan import formulated, planned
 from netctrl.mpc.problem import MpcProblem, vector
@@ -35,8 +35,8 @@ class RecedingController(NamedTuple):
     estimator: Estimator | None
     near: DualSet | None
     """Active set of the last solution, tried before the solver; None for other solvers than daqp."""
-    target: np.ndarray | None
-    """Matrix of `steady_target`, where states or inputs have a weight and an estimator finds the disturbance."""
+    target: Target | None
+    """Where states, inputs or changes have a weight and an estimator finds the disturbance."""
     lower: np.ndarray
     """(m,) hard bounds of the inputs."""
     upper: np.ndarray
@@ -106,9 +106,9 @@ def receding_controller(
     safe_input : array_like, shape (m,), optional
         Input within the bounds; by default the one nearest to 0.
     estimator : Estimator, optional
-        Of `netctrl.mpc.estimate.mpc_estimator`: each step then takes measured outputs instead of the state. Where
-        states or inputs have a weight, it counts from the steady state at which the outputs meet the reference under
-        the estimated disturbance, so that no offset remains.
+        Of `netctrl.mpc.estimate.mpc_estimator`: each step then takes measured outputs instead of the state. Weights of
+        states, inputs and changes count from those with which the outputs meet the reference under the estimated
+        disturbance, so that no offset remains.
     preview : bool
         Whether references and disturbances are series or functions; without it they are constant over the horizon.
 
@@ -133,12 +133,16 @@ def receding_controller(
                 "estimator", f"one of {estimator.plant.n_states} states", "the estimator of this problem"
             )
         problem = with_disturbances(problem, estimator)
-        if problem.input_weight.any() or problem.state_weight.any() or not problem.outputs_at_end:
-            target = steady_target(problem, estimator.n_disturbances)
+        target = steady_target(problem, estimator.n_disturbances)
+        moves = len(target.states) > 1  # disturbances that aren't constant move the inputs as well
+        weighs = problem.input_weight.any() or problem.state_weight.any() or not problem.outputs_at_end
+        target = target if weighs or (moves and problem.has_rate) else None
+    aim = form_of if target is None or len(target.states) == 1 else "series"
     given = Given(
         reference=form_of if problem.output_weight.any() or target is not None else "none",
-        state_reference="none" if target is None else form_of,
-        input_reference=form_of if problem.input_weight.any() else "none",
+        state_reference="none" if target is None else aim,
+        input_reference=aim if problem.input_weight.any() else "none",
+        rate_reference="series" if target is not None and len(target.states) > 1 else "none",
         disturbances=form_of if problem.measured else "none",
     )
     program = formulated(problem, form, given)
@@ -288,7 +292,8 @@ def _theta(
     problem, given = controller.problem, controller.program.given
     q = len(at)
     r = _rows(problem, state, "reference", reference, problem.plant.n_outputs, given.reference)
-    u_ref = _rows(problem, state, "input_reference", wanted, problem.n_inputs, given.input_reference)
+    form = given.input_reference if controller.target is None else given.reference
+    u_ref = _rows(problem, state, "input_reference", wanted, problem.n_inputs, form)
     parts = [at, state.past.ravel()]
     if problem.measured:
         drive = w[np.minimum(np.arange(problem.delays.min()), len(w) - 1)]
@@ -298,22 +303,26 @@ def _theta(
         common = int(problem.delays.min())
         w, r = (each[common:] if len(each) > 1 else each for each in (w, r))
         u_ref = u_ref[: problem.horizon + 1]
-    x_ref = np.zeros((0, q))
-    if controller.target is not None and controller.estimator is not None:
+    x_ref, du_ref, target = np.zeros((0, q)), np.zeros((0, 0)), controller.target
+    if target is not None and controller.estimator is not None:
         d = at[q - controller.estimator.n_disturbances :]
-        count = max(len(r), len(u_ref), len(w))
-        wide = [np.broadcast_to(each, (count, each.shape[1])) for each in (r, u_ref, d[None], w)]
-        steady = np.hstack(wide) @ controller.target.T
-        x_ref, u_ref = steady[:, :q], steady[:, q:]
+        count = max(len(r), len(u_ref), len(w), len(target.states))
+        wide = [np.broadcast_to(each, (count, each.shape[1])) for each in (r, u_ref, w)]
+        steady = np.hstack(wide) @ target.constant.T
+        x_ref, u_ref = steady[:, :q] + target.states @ d, steady[:, q:] + target.inputs @ d
+        du_ref = target.changes @ d
     parts = [start]
-    for form, rows in zip(_order(given), (w, r, x_ref, u_ref), strict=True):
+    for form, rows in zip(_order(given), (w, r, x_ref, u_ref, du_ref), strict=True):
         parts += [] if form == "none" else [rows.ravel()]
     return np.concatenate(parts)
 
 
 def _order(given: Given) -> tuple[str, ...]:
     """Forms of the signals in the order of θ."""
-    return given.disturbances, given.reference, given.state_reference, given.input_reference
+    return (
+        *(given.disturbances, given.reference, given.state_reference),
+        *(given.input_reference, given.rate_reference),
+    )
 
 
 def _from_past(problem: MpcProblem) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Stages of an MPC problem: the form that all its features compile to, the regulator without bounds, and predictions.
 
-With z_k = [x_k; u_{k−1} where it matters; older inputs in transit] and s_k = [r_k; x_ref; u_ref; w_k] from outside,
+With z_k = [x_k; u_{k−1} where it matters; older inputs in transit] and s_k = [r_k; x_ref; u_ref; Δu_ref; w_k] from
+outside,
 
     z_{k+1} = A z_k + B u_k + L_c s_k,  lower − ε ≤ E z_k + F u_k + L_e s_k ≤ upper + ε,
     cost z'Qz + 2 z'N u + u'R u + 2 (L_q s)'z + 2 (L_r s)'u,
@@ -86,6 +87,8 @@ class Given(NamedTuple):
     reference: str = "none"
     state_reference: str = "none"
     input_reference: str = "none"
+    rate_reference: str = "none"
+    """Change of the input from which the rate weight counts."""
     disturbances: str = "none"
 
 
@@ -129,12 +132,11 @@ def stages(problem: MpcProblem) -> Stages:
     A[:n] = np.hstack([dense(plant.A), np.zeros((n, q - n))]) + B @ acting
     By[:n] = B @ now
     Cz, Du = np.hstack([C, np.zeros((len(C), q - n))]) + D @ acting, D @ now
-    # s = [r; x_ref; u_ref; w]
-    parts = np.cumsum([0, len(C), n, m, Bw.shape[1]])
-    r, x_ref, u_ref, w = (slice(*parts[i : i + 2]) for i in range(4))
+    parts = np.cumsum([0, len(C), n, m, m, Bw.shape[1]])
+    r, x_ref, u_ref, du_ref, w = (slice(*parts[i : i + 2]) for i in range(5))
     Lc = np.zeros((q, parts[-1]))
     Lc[:n, w] = Bw
-    made = _rows(problem, Cz, Du, hold, np.hstack([np.zeros((len(C), parts[3])), Dw]))
+    made = _rows(problem, Cz, Du, hold, np.hstack([np.zeros((len(C), parts[4])), Dw]))
     E, F, Le, bounds, rho, linear, names, state_of = made
     weights = [getattr(problem, f"{name}_weight") for name in GROUPS[:4]]
     free = np.zeros(P, dtype=bool)
@@ -154,6 +156,7 @@ def stages(problem: MpcProblem) -> Stages:
         Lr[:, r], Lr[:, u_ref], Lr[:, w] = -Du.T @ Qy, -R, Du.T @ Qy @ Dw
         Nz, Ru = Cz.T @ Qy @ Du, R + Du.T @ Qy @ Du
         if free[k]:
+            Lq[:, du_ref], Lr[:, du_ref] = hold.T @ S, -S
             one = (A, By, Qz + hold.T @ S @ hold, Ru + S, Nz - hold.T @ S, E, F, Lc, Lq, Lr, Le)
         else:
             Qz = Qz + Nz @ hold + hold.T @ Nz.T + hold.T @ Ru @ hold
@@ -267,10 +270,11 @@ def _closed_growth(made: Stages, K: np.ndarray) -> float:
 def layout(problem: MpcProblem, made: Stages, given: Given) -> Layout:
     """Positions of what is given from outside."""
     n, p, P = problem.plant.n_states, problem.plant.n_outputs, problem.horizon
-    sizes = {"reference": p, "state_reference": n, "input_reference": problem.n_inputs}
+    m = problem.n_inputs
+    sizes = {"reference": p, "state_reference": n, "input_reference": m, "rate_reference": m}
     sizes["disturbances"] = len(problem.measured)
     places, end = {}, made.A.shape[1]
-    for name in ("disturbances", "reference", "state_reference", "input_reference"):
+    for name in ("disturbances", "reference", "state_reference", "input_reference", "rate_reference"):
         count = {"none": 0, "constant": 1, "series": P + 1}[getattr(given, name)]
         index = end + np.arange(count * sizes[name]).reshape(count, sizes[name])
         end += index.size
