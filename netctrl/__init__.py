@@ -87,6 +87,7 @@ _INNER = {
     "identify_response": "netctrl.ident.families.response",
     "information_pattern": "netctrl.plants.information",
     "localized": "netctrl.synthesis.localized.localized",
+    "mpc_estimator": "netctrl.mpc.estimate",
     "pace_many": "netctrl.laws.pacing.pacing",
     "pace_trace": "netctrl.laws.pacing.pacing",
     "solve_qp": "netctrl.mpc.qp.solve",

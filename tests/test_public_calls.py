@@ -180,7 +180,11 @@ def usual() -> dict[str, dict[str, Any]]:
         "MpcProblem": {"plant": plant, "horizon": 3, "input_weight": 1.0, "soft_linear": 0.0, "delay": 1}
         | weights
         | bounds
-        | {"input_scale": None, "state_scale": None},
+        | {"input_scale": None, "state_scale": None, "output_lower": -9.0, "output_upper": 9.0, "rate_lower": -1.0}
+        | {"rate_upper": 1.0, "mixed_states": [[1.0]], "mixed_inputs": [[1.0]], "mixed_lower": -9.0, "mixed_upper": 9.0}
+        | {f"{name}_soft_weight": inf for name in ("output", "input", "rate", "mixed")}
+        | {f"{name}_soft_linear": 0.0 for name in ("output", "input", "rate", "mixed")}
+        | {"measurement_delay": 0, "control_horizon": None, "blocks": (1, 2), "measured": ()},
         "Bursts": {"rate": 1e6, "burst": 10, "pause_variation": 1.0, "access_rate": 1e8},
         "Change": {"at": 1.0, "link": "l", "capacity": 1e6, "delay": None, "flow": "", "rate": None},
         "Demand": {"interval": 0.1, "mean": 1e6, "std": 1e5, "spread": "gaussian", "rates": None},
@@ -302,6 +306,8 @@ def usual() -> dict[str, dict[str, Any]]:
             "form": "condensed",
             "hold": 3,
             "safe_input": None,
+            "estimator": None,
+            "preview": False,
         },
         "scenario_law": {"scenario": scenario},
         "simulate": {"scenario": bulk, "engine": "fluid", "design": None, "runs": 1, "n_jobs": 1, "progress": None},
@@ -311,11 +317,16 @@ def usual() -> dict[str, dict[str, Any]]:
         "simulate_many": {"scenarios": [bulk], "n_jobs": 1, "batch_size": 1},
         "simulate_network": {"scenario": scenario, "law": None, "runs": 1, "first_run": 0, "n_jobs": 1, "watch": True},
         "solve_dare": {"A": [[0.5]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "S": None, "method": "auto"},
-        "solve_mpc": {"problem": problem, "state": [0.5], "past_inputs": None, "solver": "daqp", "form": "condensed"},
+        "mpc_estimator": {"problem": problem, "disturbance": "output", "kind": "step", "periods": ()}
+        | {"process_noise": None, "disturbance_noise": 1.0, "measurement_noise": 1.0},
+        "solve_mpc": {"problem": problem, "state": [0.5], "past_inputs": None, "solver": "daqp", "form": "condensed"}
+        | {"reference": 1.0, "state_reference": None, "input_reference": [[0.0], [0.1]], "disturbances": None}
+        | {"past_disturbances": None},
         "solve_qp": {"program": program, "solver": "daqp", "start": None, "strict": True},
         "start_pacing": {"law": law},
-        "start_receding": {"controller": controller, "applied": None},
-        "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]},
+        "start_receding": {"controller": controller, "applied": None, "estimate": None},
+        "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]}
+        | {"reference": None, "input_reference": [0.1], "disturbances": None},
         "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
         "to_continuous": {"plant": plant},
         "tune": {"scenario": paced, "law": lambda s: None, "objective": "loss", "low": 1.0, "high": 1.5, "runs": 1}

@@ -14,19 +14,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import NetctrlError, checked_word
+from netctrl.core.errors import NetctrlError, checked_kind, checked_word
+from netctrl.core.register import QP_SOLVERS
 from netctrl.model.io.display import Shown
-from netctrl.mpc.formulate import condensed, sparse
-from netctrl.mpc.parametric import ParametricProgram, parameters
+from netctrl.model.io.matrix import is_sparse
+from netctrl.mpc.active.dual import DualSet
+from netctrl.mpc.formulate import FORMS
+from netctrl.mpc.parametric import Case, ParametricProgram, given, parameters
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.program import Answer, QPSolution, QPStatus
 from netctrl.mpc.qp.solve import CheckedWorkspace, failure, open_solver
 from netctrl.mpc.refine import Refined, refined
-from netctrl.mpc.stages import Regulator, Stages, growth, widest
+from netctrl.mpc.stages import Given, Regulator, growth
 
 _OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
-_SMALL = 1e-3  # relative to the widest input: the smallest unit of errors
-_EPS = float(np.finfo(float).eps)
+_EXACT = 1e-5  # errors up to which a plan without a solver is taken
+_LARGE = 500  # variables of a dense program above which a plan is sought stage by stage first
 
 
 class PlanResiduals(NamedTuple):
@@ -51,124 +54,41 @@ class PlanResiduals(NamedTuple):
 
 
 def residuals(
-    problem: MpcProblem,
-    program: ParametricProgram,
+    case: Case,
     inputs: np.ndarray,
     states: np.ndarray,
     input_multipliers: np.ndarray,
-    state_multipliers: np.ndarray,
+    row_multipliers: np.ndarray,
     regulator: Regulator | None = None,
 ) -> PlanResiduals:
-    """Residuals of inputs (P, m) and predicted states z (P + 1, q), with multipliers ν (P, m) and μ (P, n).
+    """Residuals of inputs (P, m) and predicted states z (P + 1, q), with multipliers ν (P, m) and μ (P + 1, R).
 
-    λ_P = 2 T z_P + μ_P, λ_k = 2 (Q z_k + N u_k) + A'λ_{k+1} + μ_k and r_k = 2 (N'z_k + R u_k) + B'λ_{k+1} + ν_k = 0.
+    λ_P = 2 (T z_P + L_q s_P) + E'μ_P, λ_k = 2 (Q z_k + N u_k + L_q s_k) + A'λ_{k+1} + E'μ_k and
+    r_k = 2 (N'z_k + R u_k + L_r s_k) + B'λ_{k+1} + F'μ_k + ν_k = 0.
     Subtracting K_k'r_k from λ_k, which has no effect where r = 0, makes r the gradient by v of u = v − K z with the
     regulator's gains. This avoids powers of an unstable A, and r_k over 2 M_k is the distance of v_k from its optimum.
     `regulator` is the one while the inputs on their bounds stay there, by default the one without bounds, whose prices
     M_k are lower: the more later inputs are on their bounds, the more each free one costs.
     """
-    free = program.regulator
-    K, price = (free if regulator is None else regulator)[:2]
-    price = np.maximum(price, free.price)
-    n = problem.plant.n_states
-    nu, mu = input_multipliers, state_multipliers
-    x = states[1:, :n]
-    nu = np.where(np.isfinite(np.where(nu > 0.0, problem.input_upper, problem.input_lower)), nu, 0.0)
-    mu = np.where(np.isfinite(np.where(mu > 0.0, problem.state_upper, problem.state_lower)), mu, 0.0)
-    r, nu = _gradient(problem, program.stages, K, inputs, states, nu, mu)
-    reach = np.abs(states[:-1]) @ np.abs(program.stages.A).T + np.abs(inputs) @ np.abs(program.stages.B).T
-    reach = reach[:, :n]
-    broken = max(
-        _broken(inputs, problem.input_lower, problem.input_upper, np.abs(inputs)),
-        _broken(
-            x[:, problem.hard],
-            problem.state_lower[problem.hard],
-            problem.state_upper[problem.hard],
-            reach[:, problem.hard],
-        ),
-    )
-    unit = np.maximum(np.abs(inputs).max(axis=0), _SMALL * widest(problem.input_lower, problem.input_upper))
-    unit = np.maximum(unit, np.finfo(float).tiny)
-    off = float((np.abs(r) / price / unit).max())
-    gap = _gap(inputs, nu, problem.input_lower, problem.input_upper, np.zeros_like(inputs))
-    gap += _state_gap(problem, x, mu, 4.0 * sum(program.stages.B.shape) * _EPS * reach)
-    return PlanResiduals(
-        broken, off, float(np.sqrt(max(gap, 0.0) / max(free.price[0] @ unit**2, np.finfo(float).tiny)))
-    )
+    from netctrl.mpc.kernels import errors_of_plan
 
-
-def _gradient(
-    problem: MpcProblem,
-    made: Stages,
-    gains: np.ndarray,
-    inputs: np.ndarray,
-    states: np.ndarray,
-    nu: np.ndarray,
-    mu: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gradient r (P, m) by v of u = v − K z with the regulator's gains, and the multipliers ν.
-
-    An input exactly on a bound takes the multiplier ν − r, with which its gradient is 0, where its sign allows that.
-    """
-    A, B, Q, R, N, T = made
-    n = mu.shape[1]
-    at = np.where(inputs == problem.input_upper, 1.0, np.where(inputs == problem.input_lower, -1.0, 0.0))
-    fixed = problem.input_lower == problem.input_upper
-    own = 2.0 * (inputs @ R + states[:-1] @ N)
-    push = 2.0 * (states[:-1] @ Q + inputs @ N.T)
-    push[1:, :n] += mu[:-1]
-    costate = 2.0 * (T @ states[-1])
-    costate[:n] += mu[-1]
-    r, nu = np.empty_like(inputs), nu.copy()
-    for k in reversed(range(len(inputs))):
-        pull = own[k] + B.T @ costate
-        nu[k] = np.where((fixed & (at[k] != 0.0)) | (-at[k] * pull > 0.0), -pull, nu[k])
-        r[k] = pull + nu[k]
-        costate = push[k] + A.T @ costate - gains[k].T @ r[k]
-    return r, nu
-
-
-def _broken(at: np.ndarray, lower: np.ndarray, upper: np.ndarray, terms: np.ndarray) -> float:
-    if not at.size:
-        return 0.0
-    by = np.maximum(np.maximum(at - upper, lower - at), 0.0)
-    return float((by / np.maximum(np.maximum(widest(lower, upper), terms), np.finfo(float).tiny)).max())
-
-
-def _gap(at: np.ndarray, multipliers: np.ndarray, lower: np.ndarray, upper: np.ndarray, noise: np.ndarray) -> float:
-    used = np.where(multipliers > 0.0, upper, lower)
-    slack = np.abs(np.where(multipliers != 0.0, used - at, 0.0))
-    return float((np.abs(multipliers) * np.maximum(slack - noise, 0.0)).sum())
-
-
-def _state_gap(problem: MpcProblem, x: np.ndarray, mu: np.ndarray, noise: np.ndarray) -> float:
-    """Duality gap of the states' bounds, each distance without what rounding explains.
-
-    For soft ones φ(x) + φ*(μ) − μ x, φ(x) = ρ ε² + w ε with the violation ε of x. Of the bound that μ is on it is
-    ρ (ε − (|μ| − w)₊ / 2ρ)² + (w − |μ|)₊ ε + |μ| s with the slack s, and φ(x) of the other one.
-    """
-    low, high, soft = problem.state_lower, problem.state_upper, problem.soft
-    hard = _gap(x[:, ~soft], mu[:, ~soft], low[~soft], high[~soft], noise[:, ~soft])
-    if not soft.any():
-        return hard
-    x, mu, low, high, noise = x[:, soft], mu[:, soft], low[soft], high[soft], noise[:, soft]
-    rho, w = problem.soft_weight[soft], problem.soft_linear[soft]
-    above, below, size = np.maximum(x - high, 0.0), np.maximum(low - x, 0.0), np.abs(mu)
-    own, other = np.where(mu >= 0.0, above, below), np.where(mu >= 0.0, below, above)
-    slack = np.abs(np.where(mu > 0.0, high - x, np.where(mu < 0.0, x - low, 0.0)))
-    slack = np.where(own > 0.0, 0.0, slack)
-    apart = np.maximum(np.abs(own - np.maximum(size - w, 0.0) / (2.0 * rho)) - noise, 0.0)
-    gap = rho * apart**2 + np.maximum(w - size, 0.0) * np.maximum(own - noise, 0.0)
-    gap += size * np.maximum(slack - noise, 0.0) + rho * other**2 + w * other
-    return hard + float(gap.sum())
+    free, made = case.regulator, case.stages
+    K, price = free if regulator is None else regulator
+    if price is not free.price:
+        price = np.maximum(price, free.price)
+    held = inputs if made.free.all() else np.where(made.free[:, None], inputs, 0.0)
+    found = errors_of_plan(
+        *made[:8], case.c, case.linear_z, case.linear_u, case.lower, case.upper, made.rho, made.w, made.input_lower,
+        made.input_upper, K, price, free.price[0], held, states, input_multipliers, row_multipliers,
+    )  # fmt: skip
+    return PlanResiduals(*found)
 
 
 _LOST = 1e-4 / float(
     np.finfo(float).eps
 )  # growth over the horizon by which rounding becomes as large as inputs' errors
 
-FORMS = {"condensed": condensed, "sparse": sparse}
-"""Forms of the program by name: condensed for active-set solvers, sparse for osqp and long horizons."""
+_NO_ANSWER = Answer(np.zeros(0), np.zeros(0), QPStatus.SOLVED, 0)  # of no solver
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -192,24 +112,43 @@ class MpcPlan(Shown):
             part.setflags(write=False)
 
 
-def formulated(problem: MpcProblem, form: str = "condensed") -> ParametricProgram:
+def formulated(problem: MpcProblem, form: str = "condensed", given: Given | None = None) -> ParametricProgram:
     """Program of a problem in one of FORMS; raises InvalidValue for another name."""
-    return FORMS[checked_word("form", form, FORMS)](problem)
+    return FORMS[checked_word("form", form, FORMS)](problem, given)
 
 
 def solve_mpc(
-    problem: MpcProblem, state: Any, *, past_inputs: Any = None, solver: str = "daqp", form: str = "condensed"
+    problem: MpcProblem,
+    state: Any,
+    *,
+    past_inputs: Any = None,
+    reference: Any = None,
+    state_reference: Any = None,
+    input_reference: Any = None,
+    disturbances: Any = None,
+    past_disturbances: Any = None,
+    solver: str = "daqp",
+    form: str = "condensed",
 ) -> MpcPlan:
     """Solve an MPC problem from a measured state.
 
     Parameters
     ----------
     problem : MpcProblem
-        n states, m inputs, delay d.
+        n states, m inputs, p outputs, delay d.
     state : array_like, shape (n,)
         Measured state.
     past_inputs : array_like, shape (at least d, m), optional
-        Inputs applied before, oldest first; needed with a delay or a rate weight.
+        Inputs applied before, oldest first; needed with a delay, blocks, or a weight or bounds of changes.
+    reference : array_like, shape (p,) or (any, p), or function, optional
+        r: constant, or one row for each sample from the present one on (preview), the last of which is held, or a
+        function of the sample 0, 1, ... that gives a row. The first output that the plan can change is d samples ahead.
+    state_reference, input_reference : likewise, shapes (n,) and (m,), optional
+        x_ref and u_ref, from which the state, terminal and input weights count; u_ref from the first input decided.
+    disturbances : likewise, shape (number of measured disturbances,), optional
+        w from the present sample on; 0 by default.
+    past_disturbances : array_like, optional
+        Rows of w before, oldest first, over the measurement delay; by default the present w.
     solver : str
         One of `netctrl.core.register.QP_SOLVERS`.
     form : {"condensed", "sparse"}
@@ -236,11 +175,27 @@ def solve_mpc(
     >>> plan = netctrl.solve_mpc(problem, [2.0])
     >>> round(float(plan.inputs[0, 0]), 3), plan.states.shape
     (-1.236, (6, 1))
+
+    A step of the reference three samples ahead, which the plan prepares for:
+
+    >>> problem = netctrl.MpcProblem(plant=plant, horizon=5, output_weight=1.0, input_weight=1.0)
+    >>> netctrl.solve_mpc(problem, [0.0], reference=[0, 0, 0, 1, 1, 1]).inputs.ravel().round(2).tolist()
+    [0.09, 0.18, 0.45, 0.17, 0.06]
     """
-    program = formulated(problem, form)
-    theta = parameters(problem, state, past_inputs)
+    signals = {
+        "reference": reference,
+        "state_reference": state_reference,
+        "input_reference": input_reference,
+        "disturbances": disturbances,
+    }
+    checked_kind("problem", problem, MpcProblem)
+    checked_word("solver", solver, QP_SOLVERS)
+    program = formulated(problem, form, given(problem, **signals))
+    theta = parameters(problem, state, past_inputs, program.given, past_disturbances=past_disturbances, **signals)
     at = program.program(theta)
-    status, answer, inputs, states, errors, reason = planned(problem, program, open_solver(at, solver), theta)
+    found = by_stages(program, program.case(theta))  # before a solver is set up, which takes long for large programs
+    found = planned(program, open_solver(at, solver), theta) if found is None else found
+    status, answer, inputs, states, errors, reason = found
     if errors is None:
         raise NetctrlError(reason) if status is QPStatus.FAILED else failure(at, status, solver)
     x, y = answer.x, answer.multipliers
@@ -270,16 +225,26 @@ class Outcome(NamedTuple):
 
 
 def planned(
-    problem: MpcProblem,
     program: ParametricProgram,
     workspace: CheckedWorkspace,
     theta: np.ndarray,
     start: np.ndarray | None = None,
+    near: DualSet | None = None,
 ) -> Outcome:
-    """Plan at θ, shape (q,), by a solver that was set up for the program; `start` is its initial guess.
+    """Plan at θ by a solver that was set up for the program; `start` is its initial guess.
 
-    A plan of the solver that fails the check is refined; so is the clipped regulator, where the solver has no plan.
+    `near` knows the active set of the sample before, which is tried first. A plan of the solver that fails the check is
+    refined; so is the clipped regulator, where the solver has no plan.
     """
+    case = program.case(theta)
+    found = None if near is None else near.plan(case, theta)
+    if found is not None:
+        errors = residuals(case, *found)
+        if max(errors) <= _EXACT:  # False for NaN
+            inputs = found[0] if case.stages.free.all() else case.held(*found[:2])
+            return Outcome(QPStatus.SOLVED, _NO_ANSWER, inputs, found[1], errors, "")
+    if near is None and (staged := by_stages(program, case)) is not None:
+        return staged
     shift = program.E @ theta
     none = (np.empty((0, 0)), np.empty((0, 0)), None)
     worst, tried = np.inf, 0
@@ -289,38 +254,51 @@ def planned(
         answer = answer._replace(iterations=tried)
         if answer.status in (QPStatus.INFEASIBLE, QPStatus.UNBOUNDED):
             return Outcome(answer.status, answer, *none, "")
-        for found in _candidates(problem, program, answer, theta):
-            errors = residuals(problem, program, *found)
+        for found in _candidates(program, case, answer):
+            errors = residuals(case, *found)
             if errors.solved:
-                return Outcome(QPStatus.SOLVED, answer, found.inputs, found.states, errors, "")
+                inputs = case.held(found.inputs, found.states)
+                return Outcome(QPStatus.SOLVED, answer, inputs, found.states, errors, "")
             worst = min(worst, errors.worst)
     status = workspace.proved(program.program(theta)) if answer.status is QPStatus.FAILED else QPStatus.FAILED
     reason = _reason(program, worst) if status is QPStatus.FAILED else ""
     return Outcome(status, answer, *none, reason)
 
 
-def _candidates(
-    problem: MpcProblem, program: ParametricProgram, answer: Answer, theta: np.ndarray
-) -> Iterator[Refined]:
+def by_stages(program: ParametricProgram, case: Case) -> Outcome | None:
+    """Plan of a large condensed program stage by stage; None for other programs, or where this doesn't settle.
+
+    Dense active-set solvers take seconds there; stage by stage most plans take a tenth of a second.
+    """
+    if len(program.g) <= _LARGE or is_sparse(program.F):
+        return None
+    found = refined(case, None)
+    if found is None or not (errors := residuals(case, *found)).solved:
+        return None
+    answer = Answer(*program.solution(case, *found[:4]), QPStatus.SOLVED, 0)
+    return Outcome(QPStatus.SOLVED, answer, case.held(found.inputs, found.states), found.states, errors, "")
+
+
+def _candidates(program: ParametricProgram, case: Case, answer: Answer) -> Iterator[Refined]:
     """Plans with their multipliers: the solver's, that one refined, the clipped regulator refined."""
-    made, gains = program.stages, program.regulator.K
     starts: list[tuple[np.ndarray, np.ndarray, np.ndarray] | None] = [None]
     if np.isfinite(answer.x).all() and np.isfinite(answer.multipliers).all():
-        inputs, states = program.plan(answer.x, theta)
+        inputs, states = case.rolled(program.gains, program.corrections(answer.x))
         if np.isfinite(states).all():
             nu, mu = program.multipliers(answer.multipliers)
             if answer.status is QPStatus.SOLVED:
                 yield Refined(inputs, states, nu, mu, program.regulator)
             starts = [(inputs, nu, mu), None]
     for near in starts:
-        found = refined(problem, made, gains, theta, near)
+        found = refined(case, near)
         if found is not None:
             yield found
 
 
 def _reason(program: ParametricProgram, worst: float) -> str:
     """Why no plan passed the check."""
-    grown = growth(program.stages.A, program.horizon)
+    made = program.stages
+    grown = growth(made.A[made.kind[0]], program.horizon)
     if np.isfinite(worst):
         said = f"the closest plan differs from the problem's solution by {worst:.1e}"
     else:

@@ -1,4 +1,4 @@
-"""Linear MPC problem as data: model, horizon, weights, bounds, delay."""
+"""Linear MPC problem as data: model, horizon, weights, bounds, rows, delays, blocks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.model.io.matrix import dense, dense_matrix
 from netctrl.model.statespace import StateSpace
 
+GROUPS = ("state", "output", "input", "rate", "mixed")
+"""Quantities with bounds, as their arguments are called."""
+
 _ROUNDING = 1e-10  # relative tolerance of a weight's symmetry and semidefiniteness
 
 
@@ -18,30 +21,48 @@ _ROUNDING = 1e-10  # relative tolerance of a weight's symmetry and semidefiniten
 class MpcProblem:
     """A model predictive control problem: a plant, a horizon, quadratic costs and bounds.
 
-        min Σ_{k<P} (x_k'Q x_k + y_k'Q_y y_k + u_k'R u_k + Δu_k'S Δu_k) + x_P'T x_P + Σ (ε'ρ ε + w'ε)
-        x_{k+1} = A x_k + B u_{k−d},  y_k = C x_k + D u_k,  Δu_k = u_k − u_{k−1}
+        min Σ_{k<P} (x_k'Q x_k + e_k'Q_y e_k + a_k'R a_k + Δu_k'S Δu_k) + x_P'T x_P + Σ (ε'ρ ε + w'ε)
+        x_{k+1} = A x_k + B u_{k−d} + B_w w_k,  y_k = C x_k + D u_k + D_w w_k,  Δu_k = u_k − u_{k−1}
+        e_k = y_k − r_k,  a_k = u_k − u_ref,  with r = 0 and u_ref = 0 unless they are given with the state
 
-    x_0 is the state after the delay, on which the first free input acts. Inputs are bounded at k = 0 .. P − 1, states
-    at k = 1 .. P, by lower − ε ≤ x ≤ upper + ε where they are soft.
+    x_0 is the state after the delay, on which the first free input acts; with delays that differ, after the shortest
+    one. Inputs, their changes and rows with inputs are bounded at k = 0 .. P − 1, the others at k = 1 .. P; each by
+    lower − ε ≤ · ≤ upper + ε where it is soft.
 
     Parameters
     ----------
     plant : StateSpace
-        Discrete time; n states, m inputs, p outputs.
+        Discrete time; n states, p outputs. Its inputs are m manipulated ones and those in `measured`.
     horizon : int
         P [samples], at least 1.
     state_weight, terminal_weight : array_like, shape (n, n)
-        Q and T; a number is a multiple of the identity. T is Q + C'Q_y C by default.
+        Q and T; a number is a multiple of the identity. By default the state and output weights act at P as well: T is
+        Q + C'Q_y C, and the outputs at P have the reference r_P. A given T is a weight on x_P itself.
     output_weight, input_weight, rate_weight : array_like, shapes (p, p), (m, m), (m, m)
-        Q_y, R and S, likewise.
-    state_lower, state_upper, input_lower, input_upper : array_like, shapes (n,), (m,)
+        Q_y, R and S, likewise. An array of shape (P, ·, ·) has one weight for each sample, Q and Q_y too.
+    state_lower, state_upper, output_lower, output_upper : array_like, shapes (n,), (p,)
         Bounds in the plant's units, infinite where there is none; a number applies to all entries.
-    soft_weight : array_like, shape (n,)
-        ρ, cost of the squared violation of a state's bound; infinite (the default) where the bound is hard.
-    soft_linear : array_like, shape (n,)
+    input_lower, input_upper, rate_lower, rate_upper : array_like, shape (m,)
+        Bounds of u and Δu, likewise.
+    mixed_states, mixed_inputs : array_like, shapes (l, n), (l, m), optional
+        E and F of the rows E x_k + F u_k; zeros where only one is given.
+    mixed_lower, mixed_upper : array_like, shape (l,)
+        Bounds of these rows.
+    soft_weight, output_soft_weight, input_soft_weight, rate_soft_weight, mixed_soft_weight : array_like
+        ρ, cost of the squared violation of a bound of states, outputs, inputs, changes or mixed rows; infinite (the
+        default) where the bound is hard.
+    soft_linear, output_soft_linear, input_soft_linear, rate_soft_linear, mixed_soft_linear : array_like
         w ≥ 0. If it exceeds the multiplier of the hard bound, the bound is met wherever that is possible.
-    delay : int
+    delay : int or sequence of m int
         d [samples] from an input to its effect.
+    measurement_delay : int
+        Age of the measured state [samples]; it is predicted over the delay as well.
+    control_horizon : int, optional
+        Number of free inputs; the last one is held until P. Kept as `blocks`.
+    blocks : sequence of int, optional
+        Move blocking instead: numbers of samples for which each free input is held; the last one until P.
+    measured : sequence of int
+        Inputs of the plant that are measured disturbances w.
     input_scale, state_scale : array_like, shapes (m,), (n,), optional
         Units in which the solver works; the default makes results independent of the plant's units.
 
@@ -61,6 +82,14 @@ class MpcProblem:
     ... )
     >>> netctrl.solve_mpc(problem, [2.0]).inputs.ravel().round(3).tolist()
     [-0.5, -0.5, -0.5, -0.3, -0.1]
+
+    The same plant follows a reference, with inputs that change by at most 0.2 and are held for 1, 1 and 3 samples:
+
+    >>> problem = netctrl.MpcProblem(
+    ...     plant=plant, horizon=5, output_weight=1.0, rate_weight=0.1, rate_lower=-0.2, rate_upper=0.2, blocks=(1, 1)
+    ... )
+    >>> netctrl.solve_mpc(problem, [0.0], past_inputs=[[0.0]], reference=[1.0]).inputs.ravel().round(3).tolist()
+    [0.2, 0.266, 0.266, 0.266, 0.266]
     """
 
     plant: StateSpace
@@ -72,11 +101,31 @@ class MpcProblem:
     terminal_weight: Any = None
     state_lower: Any = -np.inf
     state_upper: Any = np.inf
+    output_lower: Any = -np.inf
+    output_upper: Any = np.inf
     input_lower: Any = -np.inf
     input_upper: Any = np.inf
+    rate_lower: Any = -np.inf
+    rate_upper: Any = np.inf
+    mixed_states: Any = None
+    mixed_inputs: Any = None
+    mixed_lower: Any = -np.inf
+    mixed_upper: Any = np.inf
     soft_weight: Any = np.inf
     soft_linear: Any = 0.0
-    delay: int = 0
+    output_soft_weight: Any = np.inf
+    output_soft_linear: Any = 0.0
+    input_soft_weight: Any = np.inf
+    input_soft_linear: Any = 0.0
+    rate_soft_weight: Any = np.inf
+    rate_soft_linear: Any = 0.0
+    mixed_soft_weight: Any = np.inf
+    mixed_soft_linear: Any = 0.0
+    delay: Any = 0
+    measurement_delay: int = 0
+    control_horizon: int | None = None
+    blocks: Any = None
+    measured: Any = ()
     input_scale: Any = None
     state_scale: Any = None
 
@@ -85,35 +134,68 @@ class MpcProblem:
         if not isinstance(plant, StateSpace) or plant.dt <= 0.0:
             got = "continuous time" if isinstance(plant, StateSpace) else type(plant).__name__
             raise InvalidValue("plant", got, "a StateSpace in discrete time, with a sampling interval dt > 0")
-        n, m, p = plant.n_states, plant.n_inputs, plant.n_outputs
+        n, p, measured = plant.n_states, plant.n_outputs, _measured(self.measured, plant.n_inputs)
+        m = plant.n_inputs - len(measured)
+        samples = "a number of samples of at least 0"
         made: dict[str, Any] = {
             "horizon": checked_whole("horizon", self.horizon, "a number of samples of at least 1", at_least=1),
-            "delay": checked_whole("delay", self.delay, "a number of samples of at least 0"),
+            "measurement_delay": checked_whole("measurement_delay", self.measurement_delay, samples),
+            "measured": measured,
+            "delay": _delay(self.delay, m),
         }
-        for name, size in (("state", n), ("output", p), ("input", m), ("rate", m)):
-            made[f"{name}_weight"] = weight(f"{name}_weight", getattr(self, f"{name}_weight"), size)
-        C = dense(plant.C)
-        stage = made["state_weight"] + C.T @ made["output_weight"] @ C
-        terminal = stage if self.terminal_weight is None else weight("terminal_weight", self.terminal_weight, n)
-        made["terminal_weight"] = terminal
-        for name, size in (("state", n), ("input", m)):
+        P = made["horizon"]
+        made |= {"blocks": _blocks(self.control_horizon, self.blocks, P), "control_horizon": None}
+        sizes = {"state": n, "output": p, "input": m, "rate": m}
+        for name, size in sizes.items():
+            made[f"{name}_weight"] = _weights(f"{name}_weight", getattr(self, f"{name}_weight"), size, P)
+        terminal = end_weight(plant, made) if self.terminal_weight is None else self.terminal_weight
+        made["terminal_weight"] = weight("terminal_weight", terminal, n)
+        E, F = self.mixed_states, self.mixed_inputs
+        rows = len(np.atleast_2d(F if E is None else E)) if E is not None or F is not None else 0
+        for name, given, size in (("mixed_states", E, n), ("mixed_inputs", F, m)):
+            made[name] = np.zeros((rows, size)) if given is None else dense_matrix(name, given, (rows, size))
+        for name in GROUPS:
+            size, of = sizes.get(name, rows), "" if name == "state" else f"{name}_"
             made |= interval(name, getattr(self, f"{name}_lower"), getattr(self, f"{name}_upper"), size)
-            scale = getattr(self, f"{name}_scale")
+            square, linear = f"{of}soft_weight", f"{of}soft_linear"
+            made[square] = _above_zero(square, getattr(self, square), size, finite=False)
+            made[linear] = vector(linear, getattr(self, linear), size)
+            if not ((made[linear] >= 0.0) & (made[linear] < np.inf)).all():
+                raise InvalidValue(linear, getattr(self, linear), "finite numbers of at least 0")
+        for name in ("state", "input"):
+            scale, size = getattr(self, f"{name}_scale"), sizes[name]
             made[f"{name}_scale"] = np.zeros(size) if scale is None else _above_zero(f"{name}_scale", scale, size)
-        made["soft_weight"] = _above_zero("soft_weight", self.soft_weight, n, finite=False)
-        linear = vector("soft_linear", self.soft_linear, n)
-        if not ((linear >= 0.0) & (linear < np.inf)).all():
-            raise InvalidValue("soft_linear", self.soft_linear, "finite numbers of at least 0")
-        made["soft_linear"] = linear
         for name, value in made.items():
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
 
     @property
+    def outputs_at_end(self) -> bool:
+        """Whether the terminal weight is the default one, by which outputs at P follow their reference."""
+        weights = {"state_weight": self.state_weight, "output_weight": self.output_weight}
+        return np.array_equal(self.terminal_weight, end_weight(self.plant, weights))
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of manipulated inputs, m."""
+        return self.plant.n_inputs - len(self.measured)
+
+    @property
+    def manipulated(self) -> np.ndarray:
+        """Columns of the plant's inputs that are manipulated, shape (m,)."""
+        return np.setdiff1d(np.arange(self.plant.n_inputs), self.measured)
+
+    @property
+    def delays(self) -> np.ndarray:
+        """Delay of each input [samples], shape (m,)."""
+        return np.broadcast_to(self.delay, (self.n_inputs,))
+
+    @property
     def has_rate(self) -> bool:
-        """Whether changes of the input have a cost, so that the last input matters."""
-        return bool(self.rate_weight.any())
+        """Whether changes of the input have a cost or a bound, so that the last input matters."""
+        bounded = np.isfinite(self.rate_lower).any() or np.isfinite(self.rate_upper).any()
+        return bool(bounded or self.rate_weight.any())
 
     @property
     def soft(self) -> np.ndarray:
@@ -126,6 +208,82 @@ class MpcProblem:
         """States with a hard bound, shape (n,) of bool."""
         bounded = np.isfinite(self.state_lower) | np.isfinite(self.state_upper)
         return bounded & ~np.isfinite(self.soft_weight)
+
+    @property
+    def input_limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Hard bounds of the inputs, shapes (m,): infinite where they are soft."""
+        hard = ~np.isfinite(self.input_soft_weight)
+        return np.where(hard, self.input_lower, -np.inf), np.where(hard, self.input_upper, np.inf)
+
+
+def end_weight(plant: StateSpace, weights: dict[str, Any]) -> np.ndarray:
+    """Weight Q + C'Q_y C of the states after the last sample, by the weights of that sample."""
+    Q, Qy = (
+        weights[name] if weights[name].ndim == 2 else weights[name][-1] for name in ("state_weight", "output_weight")
+    )
+    C = dense(plant.C)
+    found = Q + C.T @ Qy @ C
+    return 0.5 * (found + found.T)
+
+
+def _measured(value: Any, inputs: int) -> tuple[int, ...]:
+    takes = f"different inputs of the plant from 0 to {inputs - 1}, not all of them"
+    value = _listed(value)
+    if not isinstance(value, (tuple, list)):
+        raise InvalidValue("measured", value, takes)
+    found = tuple(checked_whole("measured", each, takes, at_most=inputs - 1) for each in value)
+    if len(set(found)) < len(found) or (found and len(found) >= inputs):
+        raise InvalidValue("measured", value, takes)
+    return found
+
+
+def _listed(value: Any) -> Any:
+    """An array as a list, anything else as it is."""
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _delay(value: Any, m: int) -> int | tuple[int, ...]:
+    takes, value = "a number of samples of at least 0", _listed(value)
+    if not isinstance(value, (tuple, list)):
+        return checked_whole("delay", value, takes)
+    found = tuple(checked_whole("delay", each, takes) for each in value)
+    if len(found) != m:
+        raise InvalidValue("delay", value, f"{takes}, or {m} of them, one for each input")
+    return found
+
+
+def _blocks(control_horizon: Any, blocks: Any, P: int) -> tuple[int, ...] | None:
+    """Numbers of samples for which each free input is held, P in total; None where each input is free."""
+    takes = f"numbers of samples of at least 1, at most {P} in total"
+    if control_horizon is not None:
+        if blocks is not None:
+            raise InvalidValue("control_horizon", control_horizon, "either a control horizon or blocks, not both")
+        least = f"a number of free inputs from 1 to {P}"
+        free = checked_whole("control_horizon", control_horizon, least, at_least=1, at_most=P)
+        blocks = (1,) * free
+    if blocks is None:
+        return None
+    blocks = _listed(blocks)
+    if not isinstance(blocks, (tuple, list)) or not blocks:
+        raise InvalidValue("blocks", blocks, takes)
+    found = [checked_whole("blocks", each, takes, at_least=1) for each in blocks]
+    if sum(found) > P:
+        raise InvalidValue("blocks", blocks, takes)
+    found[-1] += P - sum(found)
+    return tuple(found) if len(found) < P else None
+
+
+def _weights(name: str, value: Any, size: int, P: int) -> np.ndarray:
+    """One weight (size, size), or one for each sample (P, size, size)."""
+    try:
+        depth = np.ndim(value)
+    except ValueError:  # ragged lists, which `weight` refuses
+        depth = 2
+    if depth != 3:
+        return weight(name, value, size)
+    if len(value) != P:
+        raise InvalidValue(name, f"{len(value)} matrices", f"one matrix, or {P}, one for each sample of the horizon")
+    return np.stack([weight(name, each, size) for each in value])
 
 
 def weight(name: str, value: Any, size: int) -> np.ndarray:

@@ -96,6 +96,38 @@ def test_it_is_mpcc_s_law() -> None:
     assert queue < 1.0
 
 
+@pytest.mark.parametrize("linear", [0.0, 3.0])
+def test_the_last_active_set_leads_to_the_solver_s_plan(linear: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bounds of inputs, changes and, soft, of states, under pushes: no sample needs the solver."""
+    rng = np.random.default_rng(4)
+    asked = problem(
+        horizon=25, rate_lower=-0.4, rate_upper=0.4, rate_weight=0.1, state_lower=-2.0, state_upper=[2.0, 0.5],
+        soft_weight=20.0, soft_linear=linear,
+    )  # fmt: skip
+    near, bare = (receding_controller(asked) for _ in range(2))
+    bare = bare._replace(near=None)
+    monkeypatch.setattr(type(near.workspace), "answers", _not_of(near.workspace))
+    one, other, x, active = start_receding(near), start_receding(bare), np.array([3.0, 1.0]), set()
+    for _ in range(60):
+        one, other = step_receding(near, one, x), step_receding(bare, other, x)
+        assert one.failures == other.failures == 0
+        np.testing.assert_allclose(one.plan, other.plan, atol=1e-7)
+        x = INTEGRATORS.A @ x + INTEGRATORS.B @ one.applied + rng.uniform(-0.7, 0.7, 2)
+        active |= set(np.abs(near.near._active).tolist())
+    assert active == {0, 1, 2}  # none, met and exceeded
+
+
+def _not_of(workspace: Any) -> Any:
+    """The method `answers`, which must not be called of this one."""
+    answers = type(workspace).answers
+
+    def called(self: Any, *given: Any) -> Any:
+        assert self is not workspace
+        return answers(self, *given)
+
+    return called
+
+
 def test_states_are_values() -> None:
     """A step changes nothing that it was given: the same state and measurement give the same answer again."""
     controller = receding_controller(problem(rate_weight=0.3))

@@ -64,12 +64,12 @@ def test_the_refinement_needs_no_solver(soft: str, growth: float, horizon: int) 
     program = formulated(problem)
     for start in (3.0, 0.5 * 0.1 / (growth - 1.0), 0.95 * 0.1 / (growth - 1.0)):
         theta = np.array([start])
-        found = refined(problem, program.stages, program.regulator.K, theta, None)
+        found = refined(program.case(theta), None)
         assert found is not None
         expected = optimal_inputs(problem, theta, found.inputs)
         assert expected is not None
         np.testing.assert_allclose(found.inputs, expected, rtol=0.0, atol=1e-9)
-        assert residuals(problem, program, *found).solved
+        assert residuals(program.case(theta), *found).solved
 
 
 @pytest.mark.parametrize("soft", SOFT)
@@ -79,9 +79,9 @@ def test_the_refinement_with_a_weight_of_steps_needs_no_solver(soft: str, growth
     for horizon in (6, 40):
         problem = growing(growth, horizon, rate_weight=3.0, **SOFT[soft])
         program, theta = formulated(problem), np.array([0.6 * 0.1 / (growth - 1.0), -0.3])
-        found = refined(problem, program.stages, program.regulator.K, theta, None)
+        found = refined(program.case(theta), None)
         assert found is not None
-        assert residuals(problem, program, *found).solved
+        assert residuals(program.case(theta), *found).solved
 
 
 def test_soft_bounds_by_osqp() -> None:
@@ -109,21 +109,21 @@ def test_a_plan_beside_the_right_one_is_refused(kind: str) -> None:
     """One input moved by 1e-3 of its bound, whatever the size of the multipliers."""
     problem, state = eight_states() if kind == "eight states" else (growing(1.3, 60), np.array([0.33]))
     program = formulated(problem)
-    found = refined(problem, program.stages, program.regulator.K, state, near(problem, state))
+    found = refined(program.case(state), near(problem, state))
     assert found is not None
-    assert residuals(problem, program, *found).solved
+    assert residuals(program.case(state), *found).solved
     for k in range(0, problem.horizon, 7):
         inputs = found.inputs.copy()
         inputs[k, 0] -= 1e-3 * (np.sign(inputs[k, 0]) or 1.0)
         states = found.states.copy()
         for j in range(k, problem.horizon):
             states[j + 1] = problem.plant.A @ states[j] + problem.plant.B @ inputs[j]
-        assert not residuals(problem, program, *found._replace(inputs=inputs, states=states)).solved
+        assert not residuals(program.case(state), *found._replace(inputs=inputs, states=states)).solved
 
 
 def near(problem: MpcProblem, state: np.ndarray) -> tuple[np.ndarray, ...]:
     inputs = solve_mpc(problem, state).inputs
-    return inputs, np.zeros_like(inputs), np.zeros((problem.horizon, len(state)))
+    return inputs, np.zeros_like(inputs), np.zeros((problem.horizon + 1, 0))
 
 
 def test_a_loop_gets_the_plan_and_not_the_safe_input() -> None:

@@ -120,7 +120,7 @@ def test_a_plan_that_is_wrong_is_seen() -> None:
     right, y = solution.x, solution.multipliers
 
     def errors(x: np.ndarray, multipliers: np.ndarray) -> PlanResiduals:
-        return residuals(problem, program, *program.plan(x, theta), *program.multipliers(multipliers))
+        return residuals(program.case(theta), *program.plan(x, theta), *program.multipliers(multipliers))
 
     first, pulled = np.eye(len(right))[0], y.copy()
     pulled[len(right)] = 1.0

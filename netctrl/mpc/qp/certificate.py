@@ -252,7 +252,7 @@ class Conflict(NamedTuple):
         listed = "; ".join(said) + (f"; and {more} more" if more else "")
         return (
             f"the program is infeasible: these bounds can't all hold: {listed}. Widen one of them by its amount, or "
-            "make a state's bound soft (soft_weight)"
+            "make a bound soft (soft_weight for states, output_soft_weight for outputs)"
         )
 
 

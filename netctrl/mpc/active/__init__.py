@@ -1,0 +1,1 @@
+"""Active sets from one sample to the next."""
