@@ -36,7 +36,8 @@ class RecedingController(NamedTuple):
     near: DualSet | None
     """Active set of the last solution, tried before the solver; None for other solvers than daqp."""
     target: np.ndarray | None
-    """Matrix of `steady_target`, where states or inputs have a weight and an estimator finds the disturbance."""
+    """Matrix of `steady_target`, where states or inputs have a weight and an estimator finds the disturbance, or a
+    terminal weight or set counts from the steady state."""
     lower: np.ndarray
     """(m,) hard bounds of the inputs."""
     upper: np.ndarray
@@ -133,12 +134,14 @@ def receding_controller(
                 "estimator", f"one of {estimator.plant.n_states} states", "the estimator of this problem"
             )
         problem = with_disturbances(problem, estimator)
-        if problem.input_weight.any() or problem.state_weight.any() or not problem.outputs_at_end:
-            target = steady_target(problem, estimator.n_disturbances)
+    whole = len(problem.terminal_weight) > problem.plant.n_states or len(problem.terminal_rows)
+    weighed = problem.input_weight.any() or problem.state_weight.any() or not problem.outputs_at_end
+    if whole or (weighed and estimator is not None):
+        target = steady_target(problem, estimator.n_disturbances if estimator else 0)
     given = Given(
         reference=form_of if problem.output_weight.any() or target is not None else "none",
         state_reference="none" if target is None else form_of,
-        input_reference=form_of if problem.input_weight.any() else "none",
+        input_reference=form_of if problem.input_weight.any() or target is not None else "none",
         disturbances=form_of if problem.measured else "none",
     )
     program = formulated(problem, form, given)
@@ -296,8 +299,8 @@ def _theta(
         w, r = (each[common:] if len(each) > 1 else each for each in (w, r))
         u_ref = u_ref[: problem.horizon + 1]
     x_ref = np.zeros((0, q))
-    if controller.target is not None and controller.estimator is not None:
-        d = at[q - controller.estimator.n_disturbances :]
+    if controller.target is not None:
+        d = at[q - controller.estimator.n_disturbances :] if controller.estimator else at[:0]
         count = max(len(r), len(u_ref), len(w))
         wide = [np.broadcast_to(each, (count, each.shape[1])) for each in (r, u_ref, d[None], w)]
         steady = np.hstack(wide) @ controller.target.T
