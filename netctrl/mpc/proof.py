@@ -20,8 +20,10 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, NetctrlError, checked_kind
 from netctrl.model.io.matrix import dense
+from netctrl.model.statespace import StateSpace
 from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, history, vector
+from netctrl.mpc.receding import from_past
 from netctrl.mpc.stages import Given, Stages, stages
 
 _MOST_STEPS, _MOST_ROWS = 400, 2000
@@ -92,6 +94,44 @@ class MpcProof:
         eye = np.eye(self._region[2].shape[1])
         at = np.concatenate([self.steady_state, _past(self.problem, self.steady_input)])
         return np.array([[at[i] - self.farthest(-each), at[i] + self.farthest(each)] for i, each in enumerate(eye)])
+
+    @cached_property
+    def difference(self) -> StateSpace:
+        """S − T at the plant's input while no bound is active, of which `discrete_disk_margin` tells the loop's margin.
+
+        The delays are in it: the law predicts over them by the inputs that it sent, and the plant gets others.
+
+        Raises
+        ------
+        InvalidValue
+            There is no law, or the measured state has an age.
+        """
+        problem, K = self.problem, self.gain
+        if not K.size or problem.measurement_delay or problem.measured:
+            takes = "a problem with a stabilising law, without measured disturbances and a measurement delay"
+            raise InvalidValue("problem", "another one", takes)
+        A, B = dense(problem.plant.A), dense(problem.plant.B)
+        n, m = B.shape
+        law = -K @ from_past(problem)  # of [x; past inputs, oldest first]
+        size = law.shape[1] - n
+        # States: x; past inputs; past disturbances w of the plant's inputs.
+        sent = np.hstack([law, np.zeros((m, size))])
+        acting, direct = np.zeros((m, n + 2 * size)), np.zeros((m, m))
+        for j, d in enumerate(problem.delays):
+            if d:
+                acting[j, [n + size - d * m + j, n + 2 * size - d * m + j]] = 1.0
+            else:
+                acting[j], direct[j, j] = sent[j], 1.0
+        shift, last = np.eye(size, k=m), np.eye(size, m, k=m - size)
+        moves = np.vstack(
+            [
+                np.hstack([A, np.zeros((n, 2 * size))]) + B @ acting,
+                np.hstack([np.zeros((size, n)), shift, np.zeros((size, size))]) + last @ sent,
+                np.hstack([np.zeros((size, n + size)), shift]),
+            ]
+        )
+        drive = np.vstack([B @ direct, np.zeros((size, m)), last])
+        return StateSpace(moves, drive, 2.0 * sent, np.eye(m), dt=problem.plant.dt)
 
 
 def prove_mpc(problem: MpcProblem, reference: Any = 0.0) -> MpcProof:

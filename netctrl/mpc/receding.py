@@ -158,7 +158,7 @@ def receding_controller(
         target,
         low,
         high,
-        _from_past(problem),
+        from_past(problem),
     )
 
 
@@ -316,7 +316,7 @@ def _order(given: Given) -> tuple[str, ...]:
     return given.disturbances, given.reference, given.state_reference, given.input_reference
 
 
-def _from_past(problem: MpcProblem) -> np.ndarray:
+def from_past(problem: MpcProblem) -> np.ndarray:
     """Matrix from [state; past inputs; past and present disturbances] to z_0, by what it does to each unit."""
     n, m, nw, old = problem.plant.n_states, problem.n_inputs, len(problem.measured), problem.measurement_delay
     kept, common = max(int(problem.delays.max()) + old, 1), int(problem.delays.min())

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import netctrl
+from netctrl.frequency.hinf_norm import discrete_disk_margin
 from netctrl.mpc.proof import MpcProof, invariant, prove_mpc
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
@@ -130,3 +131,22 @@ def test_a_reference_that_no_input_holds_is_named() -> None:
     problem = netctrl.MpcProblem(plant=plant, horizon=5, output_weight=1.0, input_weight=1.0)
     assert "no steady input" in prove_mpc(problem, [1.0, 0.0]).missing[0]
     assert prove_mpc(problem, [1.0, 1.0]).holds
+
+
+@pytest.mark.parametrize("delay", [0, 1, 3])
+def test_the_margin_is_that_of_the_loop_with_its_delay(delay: int) -> None:
+    """By frequency: a = u + w, x = (z − A)⁻¹ B z⁻ᵈ a, and the law's u from x and the inputs sent."""
+    A, B = np.array([[1.0, 0.2], [0.0, 0.7]]), np.array([[0.0], [1.0]])
+    problem = netctrl.MpcProblem(
+        plant=netctrl.StateSpace(A, B, np.eye(2), dt=1.0), horizon=5, output_weight=1.0, rate_weight=0.3, delay=delay
+    )
+    proof = prove_mpc(problem)
+    Kx, Ku = proof.gain[:, :2], proof.gain[:, 2:]
+    power, worst = np.linalg.matrix_power, 0.0
+    for angle in np.linspace(1e-4, np.pi, 20001):
+        z = np.exp(1j * angle)
+        x = np.linalg.solve(z * np.eye(2) - A, B) * z**-delay
+        own = 1.0 + (Ku / z + sum(Kx @ power(A, i) @ B * z ** -(i + 1.0) for i in range(delay)))[0, 0]
+        L = (Kx @ power(A, delay) @ x)[0, 0] / own
+        worst = max(worst, abs((1.0 - L) / (1.0 + L)))
+    assert discrete_disk_margin(proof.difference).alpha == pytest.approx(2.0 / worst, rel=1e-5)
