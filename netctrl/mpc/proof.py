@@ -107,13 +107,13 @@ class MpcProof:
             There is no law, or the measured state has an age.
         """
         problem, K = self.problem, self.gain
-        if not K.size or problem.measurement_delay or problem.measured:
-            takes = "a problem with a stabilising law, without measured disturbances and a measurement delay"
+        if not K.size or problem.measurement_delay:
+            takes = "a problem with a stabilising law, without a measurement delay"
             raise InvalidValue("problem", "another one", takes)
-        A, B = dense(problem.plant.A), dense(problem.plant.B)
+        A, B = dense(problem.plant.A), dense(problem.plant.B)[:, problem.manipulated]
         n, m = B.shape
-        law = -K @ from_past(problem)  # of [x; past inputs, oldest first]
-        size = law.shape[1] - n
+        size = m * max(int(problem.delays.max()), 1)
+        law = -K @ from_past(problem)[:, : n + size]  # of [x; past inputs, oldest first]
         # States: x; past inputs; past disturbances w of the plant's inputs.
         sent = np.hstack([law, np.zeros((m, size))])
         acting, direct = np.zeros((m, n + 2 * size)), np.zeros((m, m))
@@ -134,7 +134,7 @@ class MpcProof:
         return StateSpace(moves, drive, 2.0 * sent, np.eye(m), dt=problem.plant.dt)
 
 
-def prove_mpc(problem: MpcProblem, reference: Any = 0.0) -> MpcProof:
+def prove_mpc(problem: MpcProblem, reference: Any = 0.0, disturbances: Any = 0.0) -> MpcProof:
     """Add terminal weight and terminal set to a problem, and say what they prove of its loop.
 
     With a proof, and the model, the state and a constant reference as they are assumed: from each start in the region
@@ -146,6 +146,8 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0) -> MpcProof:
         Constant weights, no blocks; its terminal weight is replaced.
     reference : array_like, shape (p,)
         Constant reference of the outputs. Inputs and states count from the steady state that meets it.
+    disturbances : array_like, shape (nw,)
+        Constant measured disturbances.
 
     Returns
     -------
@@ -167,8 +169,10 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0) -> MpcProof:
     """
     n, p = checked_kind("problem", problem, MpcProblem).plant.n_states, problem.plant.n_outputs
     r = vector("reference", reference, p)
-    if not np.isfinite(r).all():
-        raise InvalidValue("reference", r.tolist(), f"{p} finite numbers")
+    w = vector("disturbances", disturbances, len(problem.measured))
+    for name, value in (("reference", r), ("disturbances", w)):
+        if not np.isfinite(value).all():
+            raise InvalidValue(name, value.tolist(), f"{len(value)} finite numbers")
     made = stages(problem)
     missing, x, u = [], np.zeros(n), np.zeros(problem.n_inputs)
     none = (np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)))
@@ -176,7 +180,7 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0) -> MpcProof:
         missing.append("inputs are held in blocks, so that a plan shifted by a sample is none: prove it without blocks")
     if len(np.unique(made.kind[:-1])) > 1 and problem.blocks is None:
         missing.append("weights differ by sample: take one for all")
-    x, u, off = _steady(problem, r)
+    x, u, off = _steady(problem, r, w)
     if off:
         missing.append(off)
     law = None if missing else _law(made)
@@ -186,7 +190,7 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0) -> MpcProof:
         return MpcProof(problem, tuple(missing), x, u, r, np.zeros((0, 0)), 0, none)
     K, X = law
     z = np.concatenate([x, _past(problem, u)])
-    G, b, outside = _rows(problem, made, K, z, u, r)
+    G, b, outside = _rows(problem, made, K, z, u, w)
     if outside:
         return MpcProof(problem, (outside,), x, u, r, K, 0, none)
     found = invariant(made.A[0] - made.B[0] @ K, G / b[:, None])
@@ -201,7 +205,7 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0) -> MpcProof:
         terminal_upper=1.0 + rows @ z,
         **{f"{name}_scale": None for name in ("input", "state") if not getattr(problem, f"{name}_scale").any()},
     )
-    return MpcProof(proved, (), x, u, r, K, steps, _region(proved, z))
+    return MpcProof(proved, (), x, u, r, K, steps, _region(proved, z, w))
 
 
 def invariant(Phi: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, int] | None:
@@ -249,16 +253,15 @@ def _irredundant(rows: np.ndarray) -> np.ndarray:
     return rows[kept]
 
 
-def _steady(problem: MpcProblem, r: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
+def _steady(problem: MpcProblem, r: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
     """x_s and u_s of least size at which the outputs are r, and why there are none."""
-    plant, moved = problem.plant, problem.manipulated
-    A, B, C, D = dense(plant.A), dense(plant.B)[:, moved], dense(plant.C), dense(plant.D)[:, moved]
-    n, m = B.shape
-    if not r.any():
-        return np.zeros(n), np.zeros(m), ""
-    left, right = np.block([[A - np.eye(n), B], [C, D]]), np.concatenate([np.zeros(n), r])
+    plant, moved, other = problem.plant, problem.manipulated, list(problem.measured)
+    A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
+    n = len(A)
+    left = np.block([[A - np.eye(n), B[:, moved]], [C, D[:, moved]]])
+    right = np.concatenate([-B[:, other] @ w, r - D[:, other] @ w])
     found = np.linalg.lstsq(left, right, rcond=None)[0]
-    off = np.abs(left @ found - right).max() > _SETTLED * np.abs(r).max()
+    off = np.abs(left @ found - right).max() > _SETTLED * np.abs(right).max()
     said = "no steady input holds the outputs at the reference: ask for one that the inputs can hold" if off else ""
     return found[:n], found[n:], said
 
@@ -284,13 +287,14 @@ def _law(made: Stages) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _rows(
-    problem: MpcProblem, made: Stages, K: np.ndarray, z: np.ndarray, u: np.ndarray, r: np.ndarray
+    problem: MpcProblem, made: Stages, K: np.ndarray, z: np.ndarray, u: np.ndarray, w: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, str]:
     """G and b > 0 of all bounds under the law, G (z − z_s) ≤ b, and the bound that the steady state doesn't keep."""
     low, high = problem.input_limits
     parts = [(-K, u, low, high, tuple(f"input {j}" for j in range(len(u))))]
     bounds = made.lower.max(axis=0), made.upper.min(axis=0)  # infinite at stages where a row has none
-    parts.append((made.E[0] - made.F[0] @ K, made.E[0] @ z + made.F[0] @ u, *bounds, made.rows))
+    at = made.E[0] @ z + made.F[0] @ u + made.Le[0][:, made.Le.shape[2] - len(w) :] @ w
+    parts.append((made.E[0] - made.F[0] @ K, at, *bounds, made.rows))
     G, b = [], []
     for rows, at, lower, upper, names in parts:
         for row, value, least, most, name in zip(rows, at, lower, upper, names, strict=True):
@@ -306,13 +310,12 @@ def _rows(
     return np.array(G).reshape(-1, len(z)), np.array(b), ""
 
 
-def _region(problem: MpcProblem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _region(problem: MpcProblem, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Rows, right sides and effect of θ: starts z_s + d with rows V + moved d ≤ right for some V are feasible."""
-    program = formulated(problem, "condensed", Given())
+    program = formulated(problem, "condensed", Given(disturbances="constant" if len(w) else "none"))
     variables = len(program.g)
     both = np.vstack([np.eye(variables), dense(program.A)])
-    at = np.zeros(program.n_parameters)
-    at[: len(z)] = z
+    at = np.concatenate([z, w])
     E, rows, right, moved = dense(program.E), [], [], []
     for sign, bound in ((1.0, program.upper), (-1.0, program.lower)):
         here = np.isfinite(bound)
