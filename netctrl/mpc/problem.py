@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,10 @@ class MpcProblem:
         P [samples], at least 1.
     state_weight, terminal_weight : array_like, shape (n, n)
         Q and T; a number is a multiple of the identity. By default the state and output weights act at P as well: T is
-        Q + C'Q_y C, and the outputs at P have the reference r_P. A given T is a weight on x_P itself.
+        Q + C'Q_y C, and the outputs at P have the reference r_P. A given T is a weight on x_P itself, or, of shape
+        (q, q), on z_P = [x_P; past inputs] (`history`), from the state's and the inputs' references on.
+    terminal_rows, terminal_upper : array_like, shapes (l, q), (l,), optional
+        Terminal set: rows z_P ≤ upper. `netctrl.mpc.proof.prove_mpc` finds both.
     output_weight, input_weight, rate_weight : array_like, shapes (p, p), (m, m), (m, m)
         Q_y, R and S, likewise. An array of shape (P, ·, ·) has one weight for each sample, Q and Q_y too.
     state_lower, state_upper, output_lower, output_upper : array_like, shapes (n,), (p,)
@@ -99,6 +102,8 @@ class MpcProblem:
     input_weight: Any = 0.0
     rate_weight: Any = 0.0
     terminal_weight: Any = None
+    terminal_rows: Any = None
+    terminal_upper: Any = np.inf
     state_lower: Any = -np.inf
     state_upper: Any = np.inf
     output_lower: Any = -np.inf
@@ -149,7 +154,6 @@ class MpcProblem:
         for name, size in sizes.items():
             made[f"{name}_weight"] = _weights(f"{name}_weight", getattr(self, f"{name}_weight"), size, P)
         terminal = end_weight(plant, made) if self.terminal_weight is None else self.terminal_weight
-        made["terminal_weight"] = weight("terminal_weight", terminal, n)
         E, F = self.mixed_states, self.mixed_inputs
         rows = len(np.atleast_2d(F if E is None else E)) if E is not None or F is not None else 0
         for name, given, size in (("mixed_states", E, n), ("mixed_inputs", F, m)):
@@ -166,15 +170,24 @@ class MpcProblem:
             scale, size = getattr(self, f"{name}_scale"), sizes[name]
             made[f"{name}_scale"] = np.zeros(size) if scale is None else _above_zero(f"{name}_scale", scale, size)
         for name, value in made.items():
-            if isinstance(value, np.ndarray):
-                value.setflags(write=False)
             object.__setattr__(self, name, value)
+        q = n + len(history(self))
+        whole = np.ndim(terminal) == 2 and len(terminal) == q
+        last = weight("terminal_weight", terminal, q if whole else n)
+        ends = self.terminal_rows
+        ends = np.zeros((0, q)) if ends is None else dense_matrix("terminal_rows", ends, (None, q))
+        upper = vector("terminal_upper", self.terminal_upper, len(ends))
+        for name, value in {"terminal_weight": last, "terminal_rows": ends, "terminal_upper": upper}.items():
+            object.__setattr__(self, name, value)
+        for each in fields(self):
+            if isinstance(value := getattr(self, each.name), np.ndarray):
+                value.setflags(write=False)
 
     @property
     def outputs_at_end(self) -> bool:
         """Whether the terminal weight is the default one, by which outputs at P follow their reference."""
         weights = {"state_weight": self.state_weight, "output_weight": self.output_weight}
-        return np.array_equal(self.terminal_weight, end_weight(self.plant, weights))
+        return not len(self.terminal_rows) and np.array_equal(self.terminal_weight, end_weight(self.plant, weights))
 
     @property
     def n_inputs(self) -> int:
@@ -214,6 +227,14 @@ class MpcProblem:
         """Hard bounds of the inputs, shapes (m,): infinite where they are soft."""
         hard = ~np.isfinite(self.input_soft_weight)
         return np.where(hard, self.input_lower, -np.inf), np.where(hard, self.input_upper, np.inf)
+
+
+def history(problem: MpcProblem) -> list[tuple[int, int]]:
+    """Past inputs in z after the plant's states, as pairs of age [samples] and input."""
+    late = problem.delays - problem.delays.min()
+    last = problem.has_rate or problem.blocks is not None or late.any()
+    inputs = range(problem.n_inputs)
+    return [(1, j) for j in inputs if last] + [(t, j) for t in range(2, late.max() + 1) for j in inputs if late[j] >= t]
 
 
 def end_weight(plant: StateSpace, weights: dict[str, Any]) -> np.ndarray:

@@ -36,7 +36,8 @@ class RecedingController(NamedTuple):
     near: DualSet | None
     """Active set of the last solution, tried before the solver; None for other solvers than daqp."""
     target: Target | None
-    """Where states, inputs or changes have a weight and an estimator finds the disturbance."""
+    """Where states, inputs or changes have a weight and an estimator finds the disturbance, or a terminal weight or set
+    counts from the steady state."""
     lower: np.ndarray
     """(m,) hard bounds of the inputs."""
     upper: np.ndarray
@@ -133,15 +134,17 @@ def receding_controller(
                 "estimator", f"one of {estimator.plant.n_states} states", "the estimator of this problem"
             )
         problem = with_disturbances(problem, estimator)
-        target = steady_target(problem, estimator.n_disturbances)
+    whole = len(problem.terminal_weight) > problem.plant.n_states or len(problem.terminal_rows)
+    weighs = problem.input_weight.any() or problem.state_weight.any() or not problem.outputs_at_end
+    if whole or estimator is not None:
+        target = steady_target(problem, estimator.n_disturbances if estimator else 0)
         moves = len(target.states) > 1  # disturbances that aren't constant move the inputs as well
-        weighs = problem.input_weight.any() or problem.state_weight.any() or not problem.outputs_at_end
-        target = target if weighs or (moves and problem.has_rate) else None
+        target = target if whole or weighs or (moves and problem.has_rate) else None
     aim = form_of if target is None or len(target.states) == 1 else "series"
     given = Given(
         reference=form_of if problem.output_weight.any() or target is not None else "none",
         state_reference="none" if target is None else aim,
-        input_reference=aim if problem.input_weight.any() else "none",
+        input_reference=aim if problem.input_weight.any() or whole else "none",
         rate_reference="series" if target is not None and len(target.states) > 1 else "none",
         disturbances=form_of if problem.measured else "none",
     )
@@ -159,7 +162,7 @@ def receding_controller(
         target,
         low,
         high,
-        _from_past(problem),
+        from_past(problem),
     )
 
 
@@ -304,8 +307,8 @@ def _theta(
         w, r = (each[common:] if len(each) > 1 else each for each in (w, r))
         u_ref = u_ref[: problem.horizon + 1]
     x_ref, du_ref, target = np.zeros((0, q)), np.zeros((0, 0)), controller.target
-    if target is not None and controller.estimator is not None:
-        d = at[q - controller.estimator.n_disturbances :]
+    if target is not None:
+        d = at[q - controller.estimator.n_disturbances :] if controller.estimator else at[:0]
         count = max(len(r), len(u_ref), len(w), len(target.states))
         wide = [np.broadcast_to(each, (count, each.shape[1])) for each in (r, u_ref, w)]
         steady = np.hstack(wide) @ target.constant.T
@@ -325,7 +328,7 @@ def _order(given: Given) -> tuple[str, ...]:
     )
 
 
-def _from_past(problem: MpcProblem) -> np.ndarray:
+def from_past(problem: MpcProblem) -> np.ndarray:
     """Matrix from [state; past inputs; past and present disturbances] to z_0, by what it does to each unit."""
     n, m, nw, old = problem.plant.n_states, problem.n_inputs, len(problem.measured), problem.measurement_delay
     kept, common = max(int(problem.delays.max()) + old, 1), int(problem.delays.min())

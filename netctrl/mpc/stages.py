@@ -18,7 +18,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.model.io.matrix import dense
-from netctrl.mpc.problem import GROUPS, MpcProblem
+from netctrl.mpc.problem import GROUPS, MpcProblem, history
 
 _EPS = float(np.finfo(float).eps)
 _TAME = 1e2  # growth of a mode over the horizon below which powers of the model lose few digits
@@ -105,14 +105,6 @@ class Prediction(NamedTuple):
     """(P, m, f m)"""
 
 
-def history(problem: MpcProblem) -> list[tuple[int, int]]:
-    """Past inputs in z after the plant's states, as pairs of age [samples] and input."""
-    late = problem.delays - problem.delays.min()
-    last = problem.has_rate or problem.blocks is not None or late.any()
-    inputs = range(problem.n_inputs)
-    return [(1, j) for j in inputs if last] + [(t, j) for t in range(2, late.max() + 1) for j in inputs if late[j] >= t]
-
-
 def stages(problem: MpcProblem) -> Stages:
     """Stages of the problem."""
     plant, P, n, m = problem.plant, problem.horizon, problem.plant.n_states, problem.n_inputs
@@ -163,15 +155,19 @@ def stages(problem: MpcProblem) -> Stages:
             one = (A + By @ hold, 0 * By, Qz, 0 * Ru, 0 * Nz, E + F @ hold, 0 * F, Lc, Lq + hold.T @ Lr, 0 * Lr, Le)
         found.append(one)
     T, Lq = np.zeros((q, q)), np.zeros((q, parts[-1]))
-    T[:n, :n] = problem.terminal_weight
+    W = problem.terminal_weight
+    T[: len(W), : len(W)] = W
     Q, Qy = (each if each.ndim == 2 else each[-1] for each in weights[:2])
     if problem.outputs_at_end:
         Lq[:n, r], Lq[:n, x_ref], Lq[:n, w] = -C.T @ Qy, -Q, C.T @ Qy @ Dw
     else:
-        Lq[:n, x_ref] = -problem.terminal_weight
+        Lq[: len(W), x_ref] = -W[:, :n]
+        for place, (_, j) in zip(range(n, len(W)), past, strict=False):
+            Lq[: len(W), parts[2] + j] -= W[:, place]
     found.append((A, 0 * By, T, np.zeros((m, m)), np.zeros((q, m)), E, 0 * F, Lc, Lq, np.zeros((m, parts[-1])), Le))
     kind[P] = len(found) - 1
-    lower, upper = (_when(F, bound, none, P) for bound, none in zip(bounds, (-np.inf, np.inf), strict=True))
+    last = len(problem.terminal_upper)
+    lower, upper = (_when(F, bound, none, P, last) for bound, none in zip(bounds, (-np.inf, np.inf), strict=True))
     of_rate = np.array([name.startswith("change") for name in names], dtype=bool)
     still = np.flatnonzero(of_rate & (bounds[0] <= 0.0) & (bounds[1] >= 0.0))
     lower[np.ix_(np.flatnonzero(~free), still)], upper[np.ix_(np.flatnonzero(~free), still)] = -np.inf, np.inf
@@ -202,6 +198,9 @@ def _rows(problem: MpcProblem, Cz: np.ndarray, Du: np.ndarray, hold: np.ndarray,
             e = Dw[i] if name == "output" else np.zeros(Dw.shape[1])
             state = i if name == "state" else -1
             found.append((E[i], F[i], e, low[i], high[i], rho[i], w[i], f"{said} {i}", state))
+    for i, (row, high) in enumerate(zip(problem.terminal_rows, problem.terminal_upper, strict=True)):
+        none = (np.zeros(m), np.zeros(Dw.shape[1]), -np.inf)
+        found.append((row, *none, high, np.inf, 0.0, f"terminal row {i}", -1))
     sizes = (q, m, Dw.shape[1])
     columns = list(zip(*found, strict=True)) if found else [()] * 9
     E, F, Le = (np.array(part, dtype=float).reshape(-1, size) for part, size in zip(columns[:3], sizes, strict=True))
@@ -209,10 +208,11 @@ def _rows(problem: MpcProblem, Cz: np.ndarray, Du: np.ndarray, hold: np.ndarray,
     return E, F, Le, (low, high), rho, w, tuple(columns[7]), np.array(columns[8], dtype=int)
 
 
-def _when(F: np.ndarray, bound: np.ndarray, none: float, P: int) -> np.ndarray:
-    """Bounds at each stage, shape (P + 1, R): rows with inputs at 0 .. P − 1, others at 1 .. P."""
+def _when(F: np.ndarray, bound: np.ndarray, none: float, P: int, terminal: int) -> np.ndarray:
+    """Bounds at each stage, shape (P + 1, R): rows with inputs at 0 .. P − 1, others at 1 .. P, the last ones at P."""
     tiled, direct = np.tile(bound, (P + 1, 1)), F.any(axis=1)
     tiled[0, ~direct] = tiled[P, direct] = none
+    tiled[:P, len(bound) - terminal :] = none
     return tiled
 
 
