@@ -5,23 +5,38 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.jit import njit
-
-_TOLERANCE = 1e-9  # of the box's half width: neighbours overlap by this, so that no point falls between them
-
+from netctrl.mpc.piecewise.tree import TOLERANCE
 
 @njit(cache=True)
-def locate(t: np.ndarray, rows: np.ndarray, right: np.ndarray, first: np.ndarray) -> int:
-    """The first region that holds t (q,), in [−1, 1]; −1 for none."""
+def locate(
+    t: np.ndarray,
+    rows: np.ndarray,
+    right: np.ndarray,
+    first: np.ndarray,
+    split: np.ndarray,
+    value: np.ndarray,
+    child: np.ndarray,
+    leaf_first: np.ndarray,
+    leaf: np.ndarray,
+) -> int:
+    """The first region of its leaf that holds t (q,), in [−1, 1]; −1 for none."""
     for i in range(len(t)):
-        if not abs(t[i]) <= 1.0 + _TOLERANCE:
+        if not abs(t[i]) <= 1.0 + TOLERANCE:
             return -1
-    for r in range(len(first) - 1):
+    node = 0 if len(value) > 0 else -1
+    while node >= 0:
+        at = -value[node]
+        for i in range(len(t)):
+            at += split[node, i] * t[i]
+        node = child[node, 1 if at > 0.0 else 0]
+    for place in range(leaf_first[-1 - node], leaf_first[-node]):
+        r = leaf[place]
         inside = True
         for k in range(first[r], first[r + 1]):
             at = 0.0
             for i in range(len(t)):
                 at += rows[k, i] * t[i]
-            if at > right[k] + _TOLERANCE:
+            if at > right[k] + TOLERANCE:
                 inside = False
                 break
         if inside:
@@ -31,12 +46,16 @@ def locate(t: np.ndarray, rows: np.ndarray, right: np.ndarray, first: np.ndarray
 
 @njit(cache=True)
 def decide_points(
-    points: np.ndarray, rows: np.ndarray, right: np.ndarray, first: np.ndarray, gain: np.ndarray, offset: np.ndarray
+    points: np.ndarray,
+    regions: tuple[np.ndarray, ...],
+    tree: tuple[np.ndarray, ...],
+    gain: np.ndarray,
+    offset: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs (count, m) and regions (count,) of points (count, q)."""
+    """Inputs (count, m) and regions (count,) of points (count, q); rows, right, first and the tree's five arrays."""
     inputs, region = np.zeros((len(points), offset.shape[1])), np.empty(len(points), np.int64)
     for p in range(len(points)):
-        r = locate(points[p], rows, right, first)
+        r = locate(points[p], regions[0], regions[1], regions[2], tree[0], tree[1], tree[2], tree[3], tree[4])
         region[p] = r
         if r >= 0:
             for j in range(offset.shape[1]):
