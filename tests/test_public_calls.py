@@ -291,7 +291,7 @@ def usual() -> dict[str, dict[str, Any]]:
         }
         | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None, "competitive": False},
         "pareto_front": {"loss": [1.0, 2.0], "backlog": [2.0, 1.0]},
-        "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "max_candidates": 100},
+        "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "merge": True, "max_regions": 100},
         "queue_design": {"law": "pi2", "rtt_s": 0.02, "window_packets": 10.0, "parameters": {"target_s": 0.01}}
         | {"objective": "speed", "disk_margin": 1.0},
         "read": {"path": path, "inputs": None, "outputs": None, "interval_s": None},

@@ -11,7 +11,8 @@ import numpy as np
 from netctrl.core.jit import njit
 
 DEEP = 1e-10  # a row is necessary where the polyhedron without it reaches this far beyond
-_PIVOT = 1e-11
+_PIVOT = 1e-10
+_SLACK = 1e-13
 _NOISE = 1e-11  # of the terms whose sum is a row: what rounding leaves of a row of zeros
 _DANTZIG = 100  # pivots with the largest slope, which may cycle; then the first one, which never does
 
@@ -42,17 +43,20 @@ def maximise(cost: np.ndarray, rows: np.ndarray, right: np.ndarray) -> np.ndarra
                 best = size
         if enter < 0:
             break
-        leave, least, pivot = -1, np.inf, 0.0
+        # Harris's ratio test: of the rows that are reached up to rounding, the one with the largest pivot.
+        leave, most, pivot = -1, np.inf, 0.0
         for i in range(count):
-            if basic[i] >= 0:
-                speed = sign * table[i, enter]
-                if speed > _PIVOT:
-                    ratio = table[i, q] / speed
-                    if ratio < least - 1e-14 or (ratio <= least + 1e-14 and speed > pivot):
-                        leave, least, pivot = i, min(ratio, least), speed
+            speed = sign * table[i, enter]
+            if basic[i] >= 0 and speed > _PIVOT:
+                most = min(most, (table[i, q] + _SLACK) / speed)
+        for i in range(count):
+            speed = sign * table[i, enter]
+            if basic[i] >= 0 and speed > max(_PIVOT, pivot) and table[i, q] <= most * speed:
+                leave, pivot = i, speed
         if leave < 0:
             return np.full(q, np.nan)
         factor = 1.0 / table[leave, enter]
+        table[leave, q] = max(table[leave, q], 0.0)
         for k in range(q + 1):
             table[leave, k] *= factor
         table[leave, enter] = factor
@@ -62,8 +66,6 @@ def maximise(cost: np.ndarray, rows: np.ndarray, right: np.ndarray) -> np.ndarra
                 for k in range(q + 1):
                     table[i, k] -= by * table[leave, k]
                 table[i, enter] = -by * factor
-                if i < count and basic[i] >= 0 and table[i, q] < 0.0:
-                    table[i, q] = 0.0
         column[enter], basic[leave] = basic[leave], column[enter]
     t = np.zeros(q)
     for i in range(count):
@@ -148,7 +150,7 @@ def largest_ball(rows: np.ndarray, right: np.ndarray) -> tuple[float, np.ndarray
     cost[q] = 1.0
     found = maximise(cost, wide, shifted)
     # As the rows have it, not as the last dictionary has it.
-    return np.min((right - rows @ found[:q])), found[:q]
+    return np.min(right - rows @ found[:q]), found[:q]
 
 
 @njit(cache=True)
@@ -210,7 +212,10 @@ def necessary(rows: np.ndarray, right: np.ndarray, middle: np.ndarray) -> np.nda
 
 @njit(cache=True)
 def facet_ball(rows: np.ndarray, right: np.ndarray, row: np.ndarray, value: float) -> tuple[float, np.ndarray]:
-    """Radius and centre of the largest ball inside rows t ≤ right on the hyperplane row·t = value; `row` has length 1."""
+    """Radius and centre of the largest ball inside rows t ≤ right on the hyperplane row·t = value, within |t_i| ≤ 1.
+
+    `row` has length 1.
+    """
     q = len(row)
     if q == 1:
         at = np.array([value * row[0]])
@@ -308,6 +313,11 @@ def region(
             plain = False  # a bound that is active, or a multiplier that is 0, in all of the region
     for k in owner:
         for i in range(count):
-            if i != k and kind[i] == 1 and abs(right[i] - right[k]) < alike and np.max(np.abs(rows[i] - rows[k])) < alike:
+            if (
+                i != k
+                and kind[i] == 1
+                and abs(right[i] - right[k]) < alike
+                and np.max(np.abs(rows[i] - rows[k])) < alike
+            ):
                 plain = False
     return rows[owner], right[owner], owner, radius, middle, plain, box

@@ -7,6 +7,7 @@ import numpy as np
 from netctrl.core.jit import njit
 from netctrl.mpc.piecewise.tree import TOLERANCE
 
+
 @njit(cache=True)
 def locate(
     t: np.ndarray,

@@ -192,7 +192,12 @@ def piecewise_law(
 
 
 def check_piecewise(
-    law: PiecewiseLaw, problem: MpcProblem | ParametricProgram, rng: np.random.Generator, *, samples: int = 1000, solver: str = "daqp"
+    law: PiecewiseLaw,
+    problem: MpcProblem | ParametricProgram,
+    rng: np.random.Generator,
+    *,
+    samples: int = 1000,
+    solver: str = "daqp",
 ) -> Coverage:
     """Compare a table with the program at random points of its box."""
     program = problem if isinstance(problem, ParametricProgram) else condensed(problem)
@@ -274,7 +279,10 @@ def _union(one: _Piece, other: _Piece) -> _Piece | None:
     if not convex:
         return None
     keep, keep_other = keep[: len(one.right)], keep_other[: len(other.right)]
-    rows, right = np.vstack([one.rows[keep], other.rows[keep_other], box]), np.append(one.right[keep], other.right[keep_other])
+    rows, right = (
+        np.vstack([one.rows[keep], other.rows[keep_other], box]),
+        np.append(one.right[keep], other.right[keep_other]),
+    )
     edge, right = np.append(one.edge[keep], other.edge[keep_other]), np.append(right, ends)
     radius, middle = largest_ball(rows, right)
     needed = np.flatnonzero(necessary(rows, right, middle)[: len(edge)])

@@ -3,10 +3,10 @@
 min ½ v'Hv + (f + F t)'v, G v ≤ w + S t, t in [−1, 1]. A region is known by its set of active bounds. Across a facet on
 which exactly one row is 0 the active set is known (Tøndel, Johansen, Bemporad, Theorem 2): a multiplier that reaches 0
 leaves the set; a bound that is reached enters it; where its row depends on the active ones, one of them leaves, by the
-ratio test of the dual simplex method, or nothing beyond is feasible. Elsewhere (several rows coincide, ratios are equal,
-bounds that are active without a multiplier) the facet is covered piece by piece with the regions of programs solved
-just beyond it, until nothing is left of it. Each facet is settled in one of these ways, so that the regions found have no
-border but the box and the feasible set, which is convex: none is missed.
+ratio test of the dual simplex method, or nothing beyond is feasible. On other facets (several rows coincide, ratios are
+equal, bounds are active without a multiplier) the program is solved just beyond, and the regions found are taken off
+the facet until nothing is left of it. With all facets settled, the regions have no border but the box and the feasible
+set, which is convex, so none is missed: up to regions of a ball below `THIN`, and what is behind facets below `_SMALL`.
 
 Sources: Tøndel, Johansen, Bemporad, Automatica 39 (2003) 489-497; Spjøtvold, Kerrigan, Jones, Tøndel, Johansen,
 Automatica 42 (2006) 2209-2214, for facets with several neighbours.
@@ -20,13 +20,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
+from netctrl.model.io.matrix import dense
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import open_solver
 
 THIN = 1e-9  # relative to the box's half width: a region with a smaller ball is a face of others
 _DEPENDENT = 1e-10  # squared sine of the angle between a row and the active ones, in the cost's metric
+_FLAT = 1e-13  # least over largest eigenvalue of the Hessian
 _ALIKE = 1e-7  # rows of length 1 that differ by less coincide
 _EDGE = 1e-6  # a facet beyond which nothing is feasible at this distance bounds the feasible set
 _SMALL = 1e-6  # pieces of a facet with a smaller ball are not looked beyond
@@ -91,7 +93,11 @@ class Bounds:
 
     def __post_init__(self) -> None:
         program, n = self.program, len(self.program.g)
-        rows = np.vstack([np.eye(n), np.asarray(program.A)])
+        H, rows = dense(program.H), np.vstack([np.eye(n), dense(program.A)])
+        curvature = np.linalg.eigvalsh(H)
+        if curvature[0] <= _FLAT * curvature[-1]:
+            takes = "a cost with a unique minimum: give every input a weight, and use netctrl.mpc.formulate.condensed"
+            raise InvalidValue("problem", "a direction without cost", takes)
         equal = program.lower == program.upper
         low, high = np.isfinite(program.lower) & ~equal, np.isfinite(program.upper)
         shift, E = program.E @ self.centre, program.E * self.half
@@ -106,10 +112,14 @@ class Bounds:
             f"{program.names[i]}{at}" for i, at in zip(self.source, side + [", lower"] * low.sum(), strict=True)
         )
         linear = np.column_stack([program.F * self.half, program.g + program.F @ self.centre])
-        self.free = -np.linalg.solve(program.H, linear)
-        self.pull = np.linalg.solve(program.H, self.G.T)
+        self.free = -np.linalg.solve(H, linear)
+        self.pull = np.linalg.solve(H, self.G.T)
         self.gram = 0.5 * (self.G @ self.pull + self.pull.T @ self.G.T)
         self.excess = self.G @ self.free - np.column_stack([self.S, self.w])
+        fixed = self.gram[np.ix_(self.equal, self.equal)]
+        if len(fixed) and np.linalg.eigvalsh(fixed)[0] <= _DEPENDENT * np.diag(fixed).max():
+            named = ", ".join(name for name, is_equal in zip(self.names, self.equal, strict=True) if is_equal)
+            raise InvalidValue("problem", named, "equalities that don't depend on each other: leave out some")
 
     def multipliers(self, active: tuple[int, ...]) -> np.ndarray:
         """Multipliers L [t; 1] of the active bounds, (a, q + 1)."""
@@ -224,8 +234,9 @@ class Search:
         return True
 
     def _cover(self, region: Region, k: int) -> bool:
-        """Cover a facet with the regions beyond it, found by solving the program there; False where it is an edge of the
-        feasible set, which is convex: so it is everywhere on a facet, or nowhere.
+        """Cover a facet with the regions beyond it, found by solving the program there; False where it is an edge.
+
+        As the feasible set is convex, a facet is an edge of it everywhere or nowhere.
         """
         from netctrl.mpc.piecewise.geometry import facet_ball
 

@@ -13,7 +13,7 @@ from netctrl.mpc.piecewise.geometry import extent, largest_ball
 
 TOLERANCE = 1e-9  # of the box's half width: neighbours overlap by this, so that no point falls between them
 _LEAF = 3  # regions of a leaf at most, where a hyperplane divides more
-_TRIED = 40  # hyperplanes tried at a node
+_TRIED, _EXACT = 300, 12  # hyperplanes tried at a node by their regions' balls and boxes, and exactly
 _ALIKE = 1e-8
 
 
@@ -39,12 +39,13 @@ def grow(
     radius, middle = np.empty(count), np.empty((count, q))
     axis = np.eye(q)
     for r in range(count):
-        own, sides = within(rows[first[r] : first[r + 1]], right[first[r] : first[r + 1]], edge[first[r] : first[r + 1]])
+        part = slice(first[r], first[r + 1])
+        own, sides = within(rows[part], right[part], edge[part])
         radius[r], middle[r] = largest_ball(own, sides)
         for k in range(q):
             low[r, k], high[r, k] = extent(own, sides, middle[r], axis[k])
     split, value = np.empty((4 * count + 8, q)), np.empty(4 * count + 8)
-    child = np.empty((4 * count + 8, 2), np.int64)
+    child, parent = np.empty((4 * count + 8, 2), np.int64), np.empty((4 * count + 8, 2), np.int64)
     leaf_first, leaf = [0], [0]
     leaf.pop()
     nodes = leaves = depth = 0
@@ -60,31 +61,64 @@ def grow(
             for r in here:
                 total += first[r + 1] - first[r]
             step = max(1, total // _TRIED)
-            seen = 0
+            seen, tried = 0, np.empty(total, np.int64)
+            score, number = np.empty(total), 0
             for r in here:
                 for k in range(first[r], first[r + 1]):
                     seen += 1
-                    if seen % step != 0 or edge[k]:  # as the feasible set is convex, all is on one side of its edges
-                        continue
-                    side, before, beyond = np.zeros(size, np.int64), 0, 0  # bit 0: on this side, bit 1: beyond
-                    for place in range(size):
-                        side[place] = _sides(rows, right, edge, first, here[place], low, high, radius, middle, k)
-                        before += side[place] & 1
-                        beyond += side[place] >> 1
-                        if max(before, beyond) > best:
-                            break
-                    worst = max(before, beyond)
-                    if worst < best or (worst == best and best < size and before + beyond < best_sum):
-                        best, best_sum, chosen, chosen_value, best_side = worst, before + beyond, rows[k], right[k], side
+                    if seen % step == 0 and not edge[k]:  # the feasible set, which is convex, is on one side of an edge
+                        before = beyond = 0
+                        for other in here:
+                            guess = _guess(rows[k], right[k], low[other], high[other], radius[other], middle[other])
+                            before += guess & 1
+                            beyond += (guess >> 1) & 1
+                        tried[number], score[number] = k, max(before, beyond) + 1e-3 * (before + beyond)
+                        number += 1
+            order = np.argsort(score[:number])
+            for turn in range(number):
+                if turn >= _EXACT and best < size:
+                    break
+                k = tried[order[turn]]
+                side, before, beyond = np.zeros(size, np.int64), 0, 0  # bit 0: on this side, bit 1: beyond
+                for place in range(size):
+                    side[place] = _sides(rows, right, edge, first, here[place], low, high, radius, middle, k)
+                    before += side[place] & 1
+                    beyond += side[place] >> 1
+                    if max(before, beyond) > best:
+                        break
+                worst = max(before, beyond)
+                if worst < best or (worst == best and best < size and before + beyond < best_sum):
+                    best, best_sum, chosen, chosen_value, best_side = worst, before + beyond, rows[k], right[k], side
         if best < size:
             if nodes == len(value):
                 split = np.concatenate((split, np.empty_like(split)))
-                value, child = np.concatenate((value, np.empty_like(value))), np.concatenate((child, np.empty_like(child)))
+                value, child = (
+                    np.concatenate((value, np.empty_like(value))),
+                    np.concatenate((child, np.empty_like(child))),
+                )
+                parent = np.concatenate((parent, np.empty_like(parent)))
             split[nodes], value[nodes] = chosen, chosen_value
             number = nodes
             nodes += 1
-            branches.append((here[best_side & 1 > 0], number, 0, level + 1))
-            branches.append((here[best_side & 2 > 0], number, 1, level + 1))
+            parent[number, 0], parent[number, 1] = above, which
+            cell, ends = np.empty((level + 1, q)), np.empty(level + 1)
+            cell[level], ends[level] = chosen, chosen_value
+            up, at = above, which
+            for place in range(level - 1, -1, -1):
+                sign = 1.0 if at == 0 else -1.0
+                cell[place], ends[place] = sign * split[up], sign * value[up]
+                up, at = parent[up]
+            for at in range(2):
+                stay = (best_side >> at) & 1 > 0
+                for place in range(size):  # a region on both sides may miss this side's cell all the same
+                    if stay[place] and best_side[place] == 3:
+                        r = here[place]
+                        part = slice(first[r], first[r + 1])
+                        own, sides = within(rows[part], right[part], edge[part])
+                        size_ = largest_ball(np.concatenate((own, cell)), np.concatenate((sides, ends)))[0]
+                        stay[place] = size_ > 0.25 * TOLERANCE
+                branches.append((here[stay], number, at, level + 1))
+                cell[level], ends[level] = -chosen, -chosen_value
         else:
             for r in here:
                 leaf.append(r)
@@ -95,6 +129,26 @@ def grow(
         if above >= 0:
             child[above, which] = number
     return split[:nodes], value[:nodes], child[:nodes], np.array(leaf_first), np.array(leaf), depth
+
+
+@njit(cache=True)
+def _guess(row: np.ndarray, b: float, low: np.ndarray, high: np.ndarray, radius: float, middle: np.ndarray) -> int:
+    """Sides of a hyperplane on which a region has points: 1 below, 2 above, 3 both; from 4 on not sure, as its ball is
+    on one side and its bounding box on both."""
+    at = least = most = 0.0
+    for i in range(len(row)):
+        a = row[i]
+        at += a * middle[i]
+        least += a * (low[i] if a > 0.0 else high[i])
+        most += a * (high[i] if a > 0.0 else low[i])
+    small = 0.5 * TOLERANCE
+    if most <= b + small:
+        return 1
+    if least >= b - small:
+        return 2
+    if at - radius < b - small and at + radius > b + small:
+        return 3
+    return 5 if at < b else 6
 
 
 @njit(cache=True)
@@ -113,21 +167,13 @@ def _sides(
     """Sides of the hyperplane of row k on which the region r has points: 1 below, 2 above, 3 both."""
     if first[r] <= k < first[r + 1]:
         return 1
-    at, least, most = 0.0, 0.0, 0.0
-    for i in range(rows.shape[1]):
-        a = rows[k, i]
-        at += a * middle[r, i]
-        least += a * (low[r, i] if a > 0.0 else high[r, i])
-        most += a * (high[r, i] if a > 0.0 else low[r, i])
-    b, small = right[k], 0.5 * TOLERANCE
-    if most <= b + small:
-        return 1
-    if least >= b - small:
-        return 2
-    if at - radius[r] < b - small and at + radius[r] > b + small:
-        return 3
-    own, sides = within(rows[first[r] : first[r + 1]], right[first[r] : first[r + 1]], edge[first[r] : first[r + 1]])
+    guess = _guess(rows[k], right[k], low[r], high[r], radius[r], middle[r])
+    if guess < 4:
+        return guess
+    part = slice(first[r], first[r + 1])
+    own, sides = within(rows[part], right[part], edge[part])
     least, most = extent(own, sides, middle[r], rows[k])
+    b, small = right[k], 0.5 * TOLERANCE
     return (1 if least < b - small else 0) + (2 if most > b + small else 0)
 
 
