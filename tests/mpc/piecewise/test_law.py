@@ -233,7 +233,7 @@ def test_costs_without_a_unique_minimum_and_repeated_equalities_are_refused() ->
         piecewise_law(sparse(flat), -6.0, 6.0)
     twice = StateSpace(np.zeros((2, 2)), np.ones((2, 1)), np.eye(2), dt=1.0)
     same = MpcProblem(plant=twice, horizon=1, state_weight=1.0, input_weight=1.0, state_lower=0.5, state_upper=0.5)
-    with pytest.raises(InvalidValue, match="state 0 at step 1, equality, state 1 at step 1, equality.*depend"):
+    with pytest.raises(InvalidValue, match=r"state 0 at step 1, equality, state 1 at step 1, equality.*depend"):
         piecewise_law(same, -1.0, 1.0)
 
 

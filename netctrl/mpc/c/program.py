@@ -1,0 +1,144 @@
+"""Condensed parametric quadratic programs as C."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.core.errors import InvalidValue, checked_kind, checked_whole
+from netctrl.model.io.matrix import dense
+from netctrl.mpc.c.text import VECTORS, checked_name, files, number, table, template, vectors
+from netctrl.mpc.formulate import condensed
+from netctrl.mpc.parametric import ParametricProgram
+from netctrl.mpc.problem import MpcProblem, vector
+from netctrl.mpc.qp.program import QPStatus
+from netctrl.mpc.qp.solve import open_solver
+
+AGREEMENT = 1e-8
+"""Largest difference of the inputs in C from those of netctrl's solver, in units of `input_scale`."""
+_FLAT = 1e-13  # least over largest eigenvalue of the Hessian
+
+
+class DualProgram(NamedTuple):
+    """A program's dual: k bounded rows of [v; A v], in units in which each has a curvature of 1.
+
+    Without bounds row i is base[i] + slope[i] θ. Multipliers y, above 0 at an upper bound, take gram y off the rows and
+    pull y off the inputs.
+    """
+
+    gram: np.ndarray
+    base: np.ndarray
+    slope: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    inputs: np.ndarray
+    """(m, q + 1) inputs without bounds, in [θ; 1]."""
+    pull: np.ndarray
+    """(m, k)"""
+
+
+def dual_program(program: ParametricProgram) -> DualProgram:
+    """Dual of a program with a unique minimum.
+
+    Raises
+    ------
+    InvalidValue
+        A direction without cost.
+    """
+    H = dense(program.H)
+    curvature = np.linalg.eigvalsh(H)
+    if curvature[0] <= _FLAT * curvature[-1]:
+        raise InvalidValue("problem", "a direction without cost", "a cost with a unique minimum: weigh every input")
+    m, bounded = len(program.input_scale), np.isfinite(program.lower) | np.isfinite(program.upper)
+    rows = np.vstack([np.eye(len(H)), dense(program.A)])[bounded]
+    free = -np.linalg.solve(H, np.column_stack([program.F, program.g]))
+    pull = np.linalg.solve(H, rows.T)
+    gram = 0.5 * (rows @ pull + pull.T @ rows.T)
+    size = np.sqrt(np.diag(gram))
+    size[size <= 1e-12 * size.max(initial=0.0)] = 1.0  # a bound of θ alone
+    values = (rows @ free - np.column_stack([program.E[bounded], np.zeros(len(rows))])) / size[:, None]
+    inputs = free[:m] * program.input_scale[:, None]
+    inputs[:, :-1] -= program.gains[0]
+    return DualProgram(
+        gram / size / size[:, None],
+        values[:, -1],
+        values[:, :-1],
+        program.lower[bounded] / size,
+        program.upper[bounded] / size,
+        inputs,
+        pull[:m] / size * program.input_scale[:, None],
+    )
+
+
+def program_in_c(
+    problem: MpcProblem | ParametricProgram, lower: Any, upper: Any, name: str = "mpc", *, iterations: int = 200
+) -> dict[str, str]:
+    """A model predictive controller as C99: a dual active-set method with a fixed bound of iterations.
+
+    The files compile with any C99 compiler; `make test` compares them with up to 500 test vectors. The function
+    allocates nothing and keeps nothing between calls.
+
+    Parameters
+    ----------
+    problem : MpcProblem or ParametricProgram
+        The program whose first inputs are wanted at each θ (`netctrl.mpc.parametric.parameters`).
+    lower, upper : array_like, shape (q,)
+        Box of θ from which the test vectors are drawn, finite.
+    name : str
+        Name of the function and of its files.
+    iterations : int
+        Largest number of iterations, after which the function gives up.
+
+    Returns
+    -------
+    dict
+        Name of a file -> its text.
+
+    Raises
+    ------
+    InvalidValue
+        A name that C can't use, an empty box, or a cost without a unique minimum.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.mpc.c.program import program_in_c
+    >>> plant = netctrl.StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
+    >>> problem = netctrl.MpcProblem(plant=plant, horizon=5, state_weight=1.0, input_lower=-0.5, input_upper=0.5)
+    >>> sorted(program_in_c(problem, -4.0, 4.0, "rate"))
+    ['Makefile', 'check.c', 'rate.c', 'rate.h', 'vectors.txt']
+    """
+    name = checked_name(name)
+    most = checked_whole("iterations", iterations, "a number of at least 1", at_least=1)
+    program = problem if isinstance(problem, ParametricProgram) else condensed(checked_kind("problem", problem, MpcProblem))
+    dual, q, m = dual_program(program), program.n_parameters, len(program.input_scale)
+    low, high = vector("lower", lower, q), vector("upper", upper, q)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
+    k = max(len(dual.base), 1)
+    parts = {"name": name, "guard": name.upper(), "parameters": q, "inputs": m, "rows": k, "iterations": most}
+    tables = [table("gram", dual.gram.reshape(k, -1)), table("base", dual.base), table("slope", dual.slope.reshape(k, q))]
+    tables += [table("low", dual.low), table("high", dual.high), table("equality", dual.low == dual.high, "i")]
+    tables += [table("input", dual.inputs[:, -1]), table("input_slope", dual.inputs[:, :-1]), table("input_pull", dual.pull)]
+    source = template("program.c", tables="".join(tables), active=min(k, len(program.g)), **parts)
+    header = template("program.h", certified="a bound of this function's choosing", **parts)
+    call = f"static int call(const double *theta, double *u)\n{{\n    return {name}(theta, u, NULL);\n}}\n"
+    allowed = ", ".join(number(x) for x in AGREEMENT * program.input_scale)
+    check = template("check.c", allowed=allowed, call=call, **parts)
+    return files(name, {"h": header, "c": source}, check, _vectors(program, low, high))
+
+
+def _vectors(program: ParametricProgram, low: np.ndarray, high: np.ndarray) -> str:
+    """Random points of the box at which the solver has an answer, or a proof that there is none."""
+    rng = np.random.default_rng(0)
+    shares = rng.uniform(-1.0, 1.0, (VECTORS, len(low))) * rng.uniform(0.0, 1.0, (VECTORS, 1))
+    thetas, status, inputs = 0.5 * (low + high) + 0.5 * (high - low) * shares, [], []
+    solver = open_solver(program.program(thetas[0]))
+    for theta in thetas:
+        shift = program.E @ theta
+        answer = solver.solve(program.g + program.F @ theta, program.lower + shift, program.upper + shift)
+        status.append({QPStatus.SOLVED: 0, QPStatus.INFEASIBLE: 1}.get(answer.status, -1))
+        inputs.append(program.first_input(answer.x, theta) if status[-1] == 0 else np.zeros(len(program.input_scale)))
+    known = np.array(status) >= 0
+    return vectors(thetas[known], np.array(status)[known], np.array(inputs)[known])
