@@ -20,6 +20,7 @@ static const double dependent = 1e-11; /* squared sine of the angle between a ro
 struct active {
     int count;
     int row[N];
+    double side[N]; /* 1 at an upper bound, -1 at a lower one */
     double y[N];    /* multipliers */
     double d[N];    /* factors of the Gram matrix of the active rows */
     double l[N][N]; /* below the diagonal, which is 1 */
@@ -51,6 +52,7 @@ static void leave(struct active *a, int out)
         /* Row j + 1 moves to place j, and w w' scale is added to what is below. */
         const double old = a->d[j + 1], p = w[j + 1], now = old + scale * p * p, factor = scale * p / now;
         a->row[j] = a->row[j + 1];
+        a->side[j] = a->side[j + 1];
         a->y[j] = a->y[j + 1];
         for (int i = 0; i < out; i++)
             a->l[j][i] = a->l[j + 1][i];
@@ -97,8 +99,8 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
             free_[i] += slope[i][j] * theta[j];
     }
     for (; turn < @GUARD@_ITERATIONS; turn++) {
-        double curvature, step, full;
-        int out = -1;
+        double curvature, step, full, reach = 1.0;
+        int out = -1, independent;
         if (entering < 0) {
             double worst = 0.0;
             double row[K];
@@ -142,12 +144,15 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
             for (int j = i + 1; j < a.count; j++)
                 r[i] -= a.l[j][i] * r[j];
         }
-        full = curvature > dependent && a.count < N ? excess / curvature : HUGE_VAL;
+        for (int i = 0; i < a.count; i++)
+            reach += fabs(r[i]);
+        independent = a.count < N && curvature > dependent + 1e-14 * reach * reach; /* the latter from rounding */
+        full = independent ? excess / curvature : HUGE_VAL;
         step = full;
         for (int i = 0; i < a.count; i++) {
-            const double side = a.y[i] >= 0.0 ? 1.0 : -1.0, falls = sign * side * r[i];
-            if (falls > 1e-14 && !equality[a.row[i]] && side * a.y[i] < step * falls) {
-                step = side * a.y[i] / falls;
+            const double size = a.side[i] * a.y[i], falls = sign * a.side[i] * r[i];
+            if (falls > 1e-12 && !equality[a.row[i]] && size < step * falls) {
+                step = size > 0.0 ? size / falls : 0.0; /* below 0 by rounding */
                 out = i;
             }
         }
@@ -159,13 +164,14 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
             a.y[i] -= sign * step * r[i];
         y += sign * step;
         if (out >= 0) {
-            excess -= curvature > dependent ? step * curvature : 0.0;
+            excess -= independent ? step * curvature : 0.0;
             leave(&a, out);
         } else {
             for (int i = 0; i < a.count; i++)
                 a.l[a.count][i] = l[i];
             a.d[a.count] = curvature;
             a.row[a.count] = entering;
+            a.side[a.count] = sign;
             a.y[a.count++] = y;
             entering = -1;
         }
@@ -178,6 +184,6 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
             u[j] -= input_pull[j][a.row[i]] * a.y[i];
     }
     if (iterations != NULL)
-        *iterations = turn;
+        *iterations = turn + (status != 2);
     return status;
 }

@@ -8,6 +8,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind, checked_whole
 from netctrl.model.io.matrix import dense
+from netctrl.mpc.c.worst import WorstCase
 from netctrl.mpc.c.text import VECTORS, checked_name, files, number, table, template, vectors
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.parametric import ParametricProgram
@@ -71,8 +72,60 @@ def dual_program(program: ParametricProgram) -> DualProgram:
     )
 
 
+def worst_iterations(
+    problem: MpcProblem | ParametricProgram, lower: Any, upper: Any, *, most_pieces: int = 20_000
+) -> WorstCase:
+    """Largest number of iterations that the C of `program_in_c` makes for any θ of a box.
+
+    In exact arithmetic, and up to pieces of the box thinner than 1e-9 of its half width.
+
+    Parameters
+    ----------
+    problem : MpcProblem or ParametricProgram
+        A small problem: the sequences of iterations are several times the regions of its explicit law.
+    lower, upper : array_like, shape (q,)
+        The box of θ, finite.
+    most_pieces : int
+        Largest number of sequences to follow.
+
+    Returns
+    -------
+    WorstCase
+
+    Raises
+    ------
+    InvalidValue
+        An empty or infinite box, or a cost without a unique minimum.
+    NetctrlError
+        More sequences than `most_pieces`.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.mpc.c.program import worst_iterations
+    >>> plant = netctrl.StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
+    >>> problem = netctrl.MpcProblem(plant=plant, horizon=5, state_weight=1.0, input_lower=-0.5, input_upper=0.5)
+    >>> worst_iterations(problem, -4.0, 4.0).iterations
+    6
+    """
+    from netctrl.mpc.c.worst import worst_case
+
+    most = checked_whole("most_pieces", most_pieces, "a number of at least 1", at_least=1)
+    program = _program(problem)
+    dual, (low, high) = dual_program(program), _box(program, lower, upper)
+    centre, half = 0.5 * (low + high), 0.5 * (high - low)
+    free = np.column_stack([dual.slope * half, dual.base + dual.slope @ centre])
+    iterations, t, pieces = worst_case(dual.gram, free, dual.low, dual.high, len(program.g), most)
+    return WorstCase(iterations, centre + half * t, pieces)
+
+
 def program_in_c(
-    problem: MpcProblem | ParametricProgram, lower: Any, upper: Any, name: str = "mpc", *, iterations: int = 200
+    problem: MpcProblem | ParametricProgram,
+    lower: Any,
+    upper: Any,
+    name: str = "mpc",
+    *,
+    iterations: int | WorstCase = 200,
 ) -> dict[str, str]:
     """A model predictive controller as C99: a dual active-set method with a fixed bound of iterations.
 
@@ -87,8 +140,9 @@ def program_in_c(
         Box of θ from which the test vectors are drawn, finite.
     name : str
         Name of the function and of its files.
-    iterations : int
-        Largest number of iterations, after which the function gives up.
+    iterations : int or WorstCase
+        Largest number of iterations, after which the function gives up; or `worst_iterations` of the same problem and
+        box, with which it never does within the box.
 
     Returns
     -------
@@ -110,23 +164,35 @@ def program_in_c(
     ['Makefile', 'check.c', 'rate.c', 'rate.h', 'vectors.txt']
     """
     name = checked_name(name)
-    most = checked_whole("iterations", iterations, "a number of at least 1", at_least=1)
-    program = problem if isinstance(problem, ParametricProgram) else condensed(checked_kind("problem", problem, MpcProblem))
+    proved = isinstance(iterations, WorstCase)
+    most = iterations.iterations if proved else iterations
+    most = checked_whole("iterations", most, "a number of at least 1", at_least=1)
+    program = _program(problem)
     dual, q, m = dual_program(program), program.n_parameters, len(program.input_scale)
-    low, high = vector("lower", lower, q), vector("upper", upper, q)
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
+    low, high = _box(program, lower, upper)
     k = max(len(dual.base), 1)
     parts = {"name": name, "guard": name.upper(), "parameters": q, "inputs": m, "rows": k, "iterations": most}
     tables = [table("gram", dual.gram.reshape(k, -1)), table("base", dual.base), table("slope", dual.slope.reshape(k, q))]
     tables += [table("low", dual.low), table("high", dual.high), table("equality", dual.low == dual.high, "i")]
     tables += [table("input", dual.inputs[:, -1]), table("input_slope", dual.inputs[:, :-1]), table("input_pull", dual.pull)]
     source = template("program.c", tables="".join(tables), active=min(k, len(program.g)), **parts)
-    header = template("program.h", certified="a bound of this function's choosing", **parts)
+    said = f"enough for all theta from {low.tolist()} to {high.tolist()}, proved" if proved else "chosen, not proved"
+    header = template("program.h", certified=said, **parts)
     call = f"static int call(const double *theta, double *u)\n{{\n    return {name}(theta, u, NULL);\n}}\n"
     allowed = ", ".join(number(x) for x in AGREEMENT * program.input_scale)
     check = template("check.c", allowed=allowed, call=call, **parts)
     return files(name, {"h": header, "c": source}, check, _vectors(program, low, high))
+
+
+def _program(problem: MpcProblem | ParametricProgram) -> ParametricProgram:
+    return problem if isinstance(problem, ParametricProgram) else condensed(checked_kind("problem", problem, MpcProblem))
+
+
+def _box(program: ParametricProgram, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
+    low, high = vector("lower", lower, program.n_parameters), vector("upper", upper, program.n_parameters)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
+    return low, high
 
 
 def _vectors(program: ParametricProgram, low: np.ndarray, high: np.ndarray) -> str:
