@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind
-from netctrl.mpc.c.text import VECTORS, checked_name, files, number, table, template, vectors
+from netctrl.mpc.c.text import VECTORS, checked_name, files, number, tables, template, vectors
 from netctrl.mpc.piecewise.law import PiecewiseLaw
 
 _TOLERANCE = 1e-9  # as in netctrl.mpc.piecewise.tree
@@ -18,7 +18,7 @@ _CALL = """static int call(const double *theta, double *u)
 """
 
 
-def law_in_c(law: PiecewiseLaw, name: str = "law", *, fixed: bool = False) -> dict[str, str]:
+def law_in_c(law: PiecewiseLaw, name: str = "mpc_law", *, fixed: bool = False) -> dict[str, str]:
     """An explicit law as C99: a search tree and the regions' gains, in double precision or in integers.
 
     The files compile with any C99 compiler; `make test` compares them with 500 test vectors. The function allocates
@@ -50,8 +50,8 @@ def law_in_c(law: PiecewiseLaw, name: str = "law", *, fixed: bool = False) -> di
     >>> from netctrl.mpc.piecewise.law import piecewise_law
     >>> plant = netctrl.StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
     >>> problem = netctrl.MpcProblem(plant=plant, horizon=5, state_weight=1.0, input_lower=-0.5, input_upper=0.5)
-    >>> sorted(law_in_c(piecewise_law(problem, -4.0, 4.0), "rate"))
-    ['Makefile', 'check.c', 'rate.c', 'rate.h', 'vectors.txt']
+    >>> sorted(law_in_c(piecewise_law(problem, -4.0, 4.0), "rate_law"))
+    ['Makefile', 'check.c', 'rate_law.c', 'rate_law.h', 'vectors.txt']
     """
     checked_kind("law", law, PiecewiseLaw)
     name = checked_name(name)
@@ -63,8 +63,8 @@ def law_in_c(law: PiecewiseLaw, name: str = "law", *, fixed: bool = False) -> di
         arguments = f"const int32_t t[{parts['guard']}_PARAMETERS], int32_t u[{parts['guard']}_INPUTS]"
         said = (
             f"/* t[i] = (theta[i] - centre[i])/half[i] in units of 2^-30; centre {_listed(law.centre)}, half "
-            f"{_listed(law.half)}.\n * u[j] is in units of 2^-30 times {_listed(unit)}. Returns 0, or 1 where the table has "
-            "no region (u = 0).\n * Where t is not within 1e-8 of a border of its region, u is that of the law up to "
+            f"{_listed(law.half)}.\n * u[j] is in units of 2^-30 times {_listed(unit)}. Returns 0, or 1 where the "
+            "table has no region (u = 0).\n * Farther than 1e-8 from all borders of regions, u is the law up to "
             f"{_listed(fixed_bound(law))}. */\n"
         )
         scale = [
@@ -86,7 +86,11 @@ def law_in_c(law: PiecewiseLaw, name: str = "law", *, fixed: bool = False) -> di
         scale = [f"    return {name}(theta, u);"]
         source = template("law.c", tables=_tables(law), tolerance=number(_TOLERANCE), **parts)
     header = template(
-        "law.h", prototype=f"{said}int {name}({arguments});", tests=law.most_tests, flops=(law.most_tests + m) * q, **parts
+        "law.h",
+        prototype=f"{said}int {name}({arguments});",
+        tests=law.most_tests,
+        flops=(law.most_tests + m) * q,
+        **parts,
     )
     allowed = 2.0 * fixed_bound(law) if fixed else 1e-12 * np.abs(unit)
     check = template("check.c", allowed=_listed(allowed), call=_CALL.format(body="\n".join(scale)), **parts)
@@ -141,37 +145,43 @@ def _slack(q: int) -> int:
 
 
 def _tables(law: PiecewiseLaw) -> str:
-    return "".join([
-        table("centre", law.centre), table("half", law.half), _shape(law), table("split", law.tree.split.reshape(-1, len(law.half))),
-        table("value", law.tree.value), table("rows", law.rows), table("right", law.right), table("gain", law.gain),
-        table("offset", law.offset),
-    ])  # fmt: skip
+    tree, q = law.tree, len(law.half)
+    floats = [("split", tree.split.reshape(-1, q)), ("value", tree.value), ("rows", law.rows), ("right", law.right)]
+    return tables(
+        ("centre", law.centre), ("half", law.half), *_shape(law), *floats, ("gain", law.gain), ("offset", law.offset)
+    )
 
 
-def _shape(law: PiecewiseLaw) -> str:
+def _shape(law: PiecewiseLaw) -> list[tuple]:
     tree = law.tree
-    return "".join([
-        table("child", tree.child.reshape(-1, 2), "i"), table("leaf_first", tree.leaf_first, "i"), table("leaf", tree.leaf, "i"),
-        table("first", law.first, "i"),
-    ])  # fmt: skip
+    leaves = [("leaf_first", tree.leaf_first, "i"), ("leaf", tree.leaf, "i")]
+    return [("child", tree.child.reshape(-1, 2), "i"), *leaves, ("first", law.first, "i")]
 
 
 def _fixed_tables(law: PiecewiseLaw, unit: np.ndarray) -> str:
-    shift = _shifts(law, unit)
-    if len(law.half) > _MOST:
-        raise InvalidValue("fixed", True, f"at most {_MOST} parameters, so that no sum exceeds 63 bits: use double precision")
+    shift, q = _shifts(law, unit), len(law.half)
+    if q > _MOST:
+        takes = f"at most {_MOST} parameters, so that no sum exceeds 63 bits: use double precision"
+        raise InvalidValue("fixed", True, takes)
     if (shift > 29).any():
-        raise InvalidValue("fixed", True, "no law whose gains differ by more than a factor of 2^29: use double precision")
+        takes = "a law whose gains differ by less than a factor of 2^29: use double precision"
+        raise InvalidValue("fixed", True, takes)
     gain, offset = law.gain / unit[:, None] / 2.0 ** shift[..., None], law.offset / unit / 2.0**shift
+    return tables(
+        *_shape(law),
+        ("split", _rounded(law.tree.split.reshape(-1, q), 30), "i"),
+        ("value", _rounded(law.tree.value, 60), "l"),
+        ("rows", _rounded(law.rows, 30), "i"),
+        ("right", _rounded(law.right, 60), "l"),
+        ("gain", _rounded(gain, 30), "i"),
+        ("offset", _rounded(offset, 60), "l"),
+        ("shift", shift, "i"),
+    )
 
-    def rounded(values: np.ndarray, bits: int) -> np.ndarray:
-        return np.array([int(round(float(x) * 2.0**bits)) for x in values.ravel()], dtype=object).reshape(values.shape)
 
-    return "".join([
-        _shape(law), table("split", rounded(law.tree.split.reshape(-1, len(law.half)), 30), "i"), table("value", rounded(law.tree.value, 60), "l"),
-        table("rows", rounded(law.rows, 30), "i"), table("right", rounded(law.right, 60), "l"),
-        table("gain", rounded(gain, 30), "i"), table("offset", rounded(offset, 60), "l"), table("shift", shift, "i"),
-    ])  # fmt: skip
+def _rounded(values: np.ndarray, bits: int) -> np.ndarray:
+    """Whole numbers nearest to values · 2^bits, exact beyond 53 bits."""
+    return np.array([round(x) for x in (values * 2.0**bits).ravel().tolist()], dtype=object).reshape(values.shape)
 
 
 def _vectors(law: PiecewiseLaw) -> str:

@@ -166,7 +166,7 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
         if (out >= 0) {
             excess -= independent ? step * curvature : 0.0;
             leave(&a, out);
-        } else {
+        } else if (a.count < N) { /* as for any independent row */
             for (int i = 0; i < a.count; i++)
                 a.l[a.count][i] = l[i];
             a.d[a.count] = curvature;

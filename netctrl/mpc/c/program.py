@@ -8,8 +8,8 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind, checked_whole
 from netctrl.model.io.matrix import dense
+from netctrl.mpc.c.text import VECTORS, checked_name, files, number, tables, template, vectors
 from netctrl.mpc.c.worst import WorstCase
-from netctrl.mpc.c.text import VECTORS, checked_name, files, number, table, template, vectors
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.problem import MpcProblem, vector
@@ -123,7 +123,7 @@ def program_in_c(
     problem: MpcProblem | ParametricProgram,
     lower: Any,
     upper: Any,
-    name: str = "mpc",
+    name: str = "mpc_program",
     *,
     iterations: int | WorstCase = 200,
 ) -> dict[str, str]:
@@ -160,8 +160,8 @@ def program_in_c(
     >>> from netctrl.mpc.c.program import program_in_c
     >>> plant = netctrl.StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
     >>> problem = netctrl.MpcProblem(plant=plant, horizon=5, state_weight=1.0, input_lower=-0.5, input_upper=0.5)
-    >>> sorted(program_in_c(problem, -4.0, 4.0, "rate"))
-    ['Makefile', 'check.c', 'rate.c', 'rate.h', 'vectors.txt']
+    >>> sorted(program_in_c(problem, -4.0, 4.0, "rate_program"))
+    ['Makefile', 'check.c', 'rate_program.c', 'rate_program.h', 'vectors.txt']
     """
     name = checked_name(name)
     proved = isinstance(iterations, WorstCase)
@@ -172,10 +172,18 @@ def program_in_c(
     low, high = _box(program, lower, upper)
     k = max(len(dual.base), 1)
     parts = {"name": name, "guard": name.upper(), "parameters": q, "inputs": m, "rows": k, "iterations": most}
-    tables = [table("gram", dual.gram.reshape(k, -1)), table("base", dual.base), table("slope", dual.slope.reshape(k, q))]
-    tables += [table("low", dual.low), table("high", dual.high), table("equality", dual.low == dual.high, "i")]
-    tables += [table("input", dual.inputs[:, -1]), table("input_slope", dual.inputs[:, :-1]), table("input_pull", dual.pull)]
-    source = template("program.c", tables="".join(tables), active=min(k, len(program.g)), **parts)
+    made = tables(
+        ("gram", dual.gram.reshape(k, -1)),
+        ("base", dual.base),
+        ("slope", dual.slope.reshape(-1, q)),
+        ("low", dual.low),
+        ("high", dual.high),
+        ("equality", dual.low == dual.high, "i"),
+        ("input", dual.inputs[:, -1]),
+        ("input_slope", dual.inputs[:, :-1]),
+        ("input_pull", dual.pull),
+    )
+    source = template("program.c", tables=made, active=max(min(k, len(program.g)), 2), **parts)
     said = f"enough for all theta from {low.tolist()} to {high.tolist()}, proved" if proved else "chosen, not proved"
     header = template("program.h", certified=said, **parts)
     call = f"static int call(const double *theta, double *u)\n{{\n    return {name}(theta, u, NULL);\n}}\n"
@@ -185,7 +193,9 @@ def program_in_c(
 
 
 def _program(problem: MpcProblem | ParametricProgram) -> ParametricProgram:
-    return problem if isinstance(problem, ParametricProgram) else condensed(checked_kind("problem", problem, MpcProblem))
+    return (
+        problem if isinstance(problem, ParametricProgram) else condensed(checked_kind("problem", problem, MpcProblem))
+    )
 
 
 def _box(program: ParametricProgram, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:

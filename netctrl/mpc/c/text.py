@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.cpp import RESERVED
 
 MARKER = "Written by netctrl"
 """Start of each file's first comment."""
 VECTORS = 500
 _COLUMNS = 110
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
+_WORDS = re.compile(r"\w+")
 _TYPES = {"f": "double", "i": "int32_t", "l": "int64_t"}
 _MAKEFILE = """# {marker}.
 CFLAGS ?= -std=c99 -O2 -Wall -Wextra -Werror
@@ -30,8 +30,11 @@ test: check
 
 def checked_name(name: str) -> str:
     """A name for C files and functions, refused where C can't use it."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in RESERVED:
-        raise InvalidValue("name", name, "a name for C: lower-case letters, digits and _, from a letter, as in my_law")
+    takes = "a name for C with a _ inside, as in my_law: lower-case letters and digits, none of the file's own names"
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > 40 or name.endswith("_t"):
+        raise InvalidValue("name", name, takes)
+    if any(name in _WORDS.findall(each.read_text(encoding="utf-8")) for each in Path(__file__).parent.glob("*.c")):
+        raise InvalidValue("name", name, takes)
     return name
 
 
@@ -42,6 +45,11 @@ def table(name: str, values: Any, kind: str = "f") -> str:
         array = np.zeros([max(size, 1) for size in array.shape], dtype=array.dtype)
     size = "".join(f"[{size}]" for size in array.shape)
     return f"static const {_TYPES[kind]} {name}{size} = {_braced(array, kind)};\n"
+
+
+def tables(*each: tuple) -> str:
+    """Several tables, each (name, values) or (name, values, kind)."""
+    return "".join(table(*one) for one in each)
 
 
 def _braced(array: np.ndarray, kind: str) -> str:

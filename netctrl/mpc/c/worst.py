@@ -31,7 +31,7 @@ class WorstCase(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Polyhedron rows t ≤ right with `middle` inside, and the method's state there; functions of t are [slope, base]."""
+    """Polyhedron rows t ≤ right with `middle` inside, and the method's state; functions of t: [slope, base]."""
 
     rows: np.ndarray
     right: np.ndarray
@@ -70,8 +70,8 @@ def worst_case(
             ahead += after
         if pieces + len(ahead) > most_pieces:
             raise NetctrlError(
-                f"more than {most_pieces} sequences of iterations: worst cases are for small problems; shorten the horizon, "
-                "take a smaller box, or raise most_pieces"
+                f"more than {most_pieces} sequences of iterations: worst cases are for small problems; shorten the "
+                "horizon, take a smaller box, or raise most_pieces"
             )
     return worst, where, pieces
 
@@ -111,7 +111,7 @@ def _stepped(piece: _Piece, gram: np.ndarray, low: np.ndarray, high: np.ndarray,
     side = np.array(piece.side)
     r = np.linalg.solve(gram[np.ix_(active, active)], gram[active, i])
     curvature, reach = gram[i, i] - gram[i, active] @ r, 1.0 + np.abs(r).sum()
-    independent = len(active) < min(variables, len(gram)) and curvature > _DEPENDENT + _ROUNDING * reach**2
+    independent = len(active) < max(min(variables, len(gram)), 2) and curvature > _DEPENDENT + _ROUNDING * reach**2
     falls = piece.sign * side * r
     out = np.flatnonzero((falls > _FALLS) & (low[active] != high[active]))
     steps = [side[k] * piece.y[k] / falls[k] for k in out] + ([piece.excess / curvature] if independent else [])
