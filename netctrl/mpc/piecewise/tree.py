@@ -12,7 +12,7 @@ from netctrl.core.jit import njit
 from netctrl.mpc.piecewise.geometry import extent, largest_ball
 
 TOLERANCE = 1e-9  # of the box's half width: neighbours overlap by this, so that no point falls between them
-_LEAF = 3  # regions of a leaf at most, where a hyperplane divides more
+_LEAF, _LARGE_LEAF = 3, 8  # regions of a leaf at most, where a hyperplane divides more; from 5 dimensions on
 _TRIED, _EXACT = 300, 12  # hyperplanes tried at a node by their regions' balls and boxes, and exactly
 _ALIKE = 1e-8
 
@@ -56,7 +56,7 @@ def grow(
         size = len(here)
         best, best_sum, chosen, chosen_value = size, 2 * size, np.zeros(q), 0.0
         best_side = np.zeros(size, np.int64)
-        if size > _LEAF:
+        if size > (_LEAF if q < 5 else _LARGE_LEAF):
             total = 0
             for r in here:
                 total += first[r + 1] - first[r]

@@ -329,7 +329,7 @@ def test_thousands_of_regions() -> None:
     law = piecewise_law(problem, -3.0, 3.0, merge=False)
     assert len(law.offset) > 1000
     assert law.facets.covered == 0  # each facet's neighbour follows from its active set
-    assert law.most_tests < 100
+    assert law.most_tests < 160  # of about 8,000 rows
     found = check_piecewise(law, problem, np.random.default_rng(3), samples=1500)
     assert (found.missed, found.invented) == (0, 0)
     assert found.largest_error <= AGREEMENT
