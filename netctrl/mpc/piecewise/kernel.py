@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.core.jit import njit
+from netctrl.core.jit import INLINED, njit
 from netctrl.mpc.piecewise.tree import TOLERANCE
 
 
-@njit(cache=True)
+@njit(**INLINED)
 def locate(
     t: np.ndarray,
     rows: np.ndarray,
@@ -48,15 +48,21 @@ def locate(
 @njit(cache=True)
 def decide_points(
     points: np.ndarray,
-    regions: tuple[np.ndarray, ...],
-    tree: tuple[np.ndarray, ...],
+    rows: np.ndarray,
+    right: np.ndarray,
+    first: np.ndarray,
+    split: np.ndarray,
+    value: np.ndarray,
+    child: np.ndarray,
+    leaf_first: np.ndarray,
+    leaf: np.ndarray,
     gain: np.ndarray,
     offset: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Inputs (count, m) and regions (count,) of points (count, q); rows, right, first and the tree's five arrays."""
+    """Inputs (count, m) and regions (count,) of points (count, q)."""
     inputs, region = np.zeros((len(points), offset.shape[1])), np.empty(len(points), np.int64)
     for p in range(len(points)):
-        r = locate(points[p], regions[0], regions[1], regions[2], tree[0], tree[1], tree[2], tree[3], tree[4])
+        r = locate(points[p], rows, right, first, split, value, child, leaf_first, leaf)
         region[p] = r
         if r >= 0:
             for j in range(offset.shape[1]):

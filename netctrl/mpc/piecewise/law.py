@@ -92,22 +92,29 @@ class PiecewiseLaw:
         InvalidValue
             Numbers that aren't finite, or a θ outside all regions: out of the table's box, or infeasible.
         """
-        inputs, region = self.decide_many(np.asarray(theta, dtype=float)[None])
+        theta = np.asarray(theta, dtype=float)
+        if theta.shape != self.centre.shape:
+            self.decide_many(theta[None])  # raises
+        inputs, region = self._decide(theta[None])
         if region[0] < 0:
+            self.decide_many(theta[None])  # raises for numbers that aren't finite, which are in no region
             low, high = (self.centre - self.half).tolist(), (self.centre + self.half).tolist()
             takes = f"a feasible point from {low} to {high}: the table has no others; solve the program instead"
-            raise InvalidValue("theta", np.asarray(theta).tolist(), takes)
+            raise InvalidValue("theta", theta.tolist(), takes)
         return inputs[0]
 
     def decide_many(self, thetas: Any) -> tuple[np.ndarray, np.ndarray]:
         """Inputs (count, m) at thetas (count, q), and their regions (count,), −1 with inputs of 0 outside all."""
-        from netctrl.mpc.piecewise.kernel import decide_points
-
         thetas = np.ascontiguousarray(thetas, dtype=float)
         if thetas.ndim != 2 or thetas.shape[1] != len(self.centre) or not np.isfinite(thetas).all():
             raise InvalidValue("thetas", f"shape {thetas.shape}", f"finite numbers of shape (any, {len(self.centre)})")
+        return self._decide(thetas)
+
+    def _decide(self, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        from netctrl.mpc.piecewise.kernel import decide_points
+
         t = (thetas - self.centre) / self.half
-        return decide_points(t, (self.rows, self.right, self.first), self.tree[:-1], self.gain, self.offset)
+        return decide_points(t, self.rows, self.right, self.first, *self.tree[:-1], self.gain, self.offset)
 
 
 class Coverage(NamedTuple):
