@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, checked_kind
+from netctrl.core.errors import InvalidValue, checked_flag, checked_kind
 from netctrl.mpc.c.text import VECTORS, checked_name, files, number, tables, template, vectors
 from netctrl.mpc.piecewise.law import PiecewiseLaw
 
@@ -54,7 +54,7 @@ def law_in_c(law: PiecewiseLaw, name: str = "mpc_law", *, fixed: bool = False) -
     ['Makefile', 'check.c', 'rate_law.c', 'rate_law.h', 'vectors.txt']
     """
     checked_kind("law", law, PiecewiseLaw)
-    name = checked_name(name)
+    name, fixed = checked_name(name), checked_flag("fixed", fixed)
     m, q = law.gain.shape[1:]
     unit = _units(law)
     parts = {"name": name, "guard": name.upper(), "parameters": q, "inputs": m}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, checked_kind
+from netctrl.core.errors import InvalidValue, checked_flag, checked_kind
 from netctrl.model.law import MpccLaw
 from netctrl.mpc.c.text import VECTORS, checked_name, files, number, tables, template, vectors
 from netctrl.mpc.explicit import WindowTable
@@ -46,7 +46,7 @@ def window_in_c(law: MpccLaw, name: str = "mpcc_window", *, fixed: bool = False)
     ['Makefile', 'check.c', 'mpcc_window.c', 'mpcc_window.h', 'vectors.txt']
     """
     checked_kind("law", law, MpccLaw)
-    name = checked_name(name)
+    name, fixed = checked_name(name), checked_flag("fixed", fixed)
     if law.table is None:
         flows, gain, fair, B = (np.array([each]) for each in (law.flows, law.gain, law.fair_window, law.B))
     else:
@@ -65,7 +65,6 @@ def window_in_c(law: MpccLaw, name: str = "mpcc_window", *, fixed: bool = False)
         prototype = f"{said}\ndouble {name}(double queue, int32_t flows);"
         call = f"    u[0] = {name}(theta[0], (int32_t)theta[1]);"
         if law.delayed:
-            source += template("window_delayed.c", **parts)
             prototype += (
                 f"\n\n#define {name.upper()}_DELAY {law.delay_steps}\n\n/* Windows under way; all 0 at first. */\n"
                 f"struct {name}_state {{\n    double memory[{name.upper()}_DELAY];\n    uint32_t place, count;\n}};\n\n"

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, NetctrlError, checked_whole
+from netctrl.core.errors import InvalidValue, NetctrlError, checked_flag, checked_whole
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.piecewise.search import Bounds, Facets, Region, found_regions
@@ -147,6 +147,10 @@ def piecewise_law(
     max_regions : int
         Largest number of regions before merging.
 
+    Returns
+    -------
+    PiecewiseLaw
+
     Raises
     ------
     InvalidValue
@@ -178,7 +182,7 @@ def piecewise_law(
     if not regions:
         raise NetctrlError("no point of the box is feasible: see the bounds, or netctrl.mpc.qp.certificate.conflict")
     pieces = [_piece(bounds, each) for each in regions]
-    if merge:
+    if checked_flag("merge", merge):
         pieces = _merged(pieces, program.input_scale)
     pieces.sort(key=lambda each: -each.radius)
     rows, right = np.vstack([each.rows for each in pieces]), np.concatenate([each.right for each in pieces])
