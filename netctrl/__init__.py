@@ -86,12 +86,17 @@ _INNER = {
     "identify_impulse": "netctrl.ident.families.impulse",
     "identify_response": "netctrl.ident.families.response",
     "information_pattern": "netctrl.plants.information",
+    "law_in_c": "netctrl.mpc.c.law",
     "localized": "netctrl.synthesis.localized.localized",
     "mpc_estimator": "netctrl.mpc.estimate",
     "pace_many": "netctrl.laws.pacing.pacing",
     "pace_trace": "netctrl.laws.pacing.pacing",
+    "piecewise_law": "netctrl.mpc.piecewise.law",
+    "program_in_c": "netctrl.mpc.c.program",
     "solve_qp": "netctrl.mpc.qp.solve",
     "to_continuous": "netctrl.ident.families.continuous",
+    "window_in_c": "netctrl.mpc.c.window",
+    "worst_iterations": "netctrl.mpc.c.program",
 }
 
 __all__ = [*_PUBLIC, "__version__"]

@@ -33,6 +33,7 @@ from netctrl.linux.export.agent import ControlledLink, Peer
 from netctrl.linux.export.agent_law import link_rate_table
 from netctrl.linux.export.records import InterfaceQueue, TcFifo
 from netctrl.model.network import Demand, Link, Network
+from netctrl.mpc.piecewise.law import piecewise_law
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.receding import receding_controller, start_receding
 from netctrl.plants.information import information_pattern
@@ -61,7 +62,7 @@ INNER = {
     "netctrl.model.signals": "read_signals",
     "netctrl.model.trace": "read_trace",
     "netctrl.mpc.explicit": "WindowTable window_table",
-    "netctrl.mpc.piecewise.law": "PiecewiseLaw piecewise_law",
+    "netctrl.mpc.piecewise.law": "PiecewiseLaw",
     "netctrl.mpc.plan": "MpcPlan",
     "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
     "netctrl.mpc.receding": "receding_controller start_receding step_receding",
@@ -273,6 +274,10 @@ def usual() -> dict[str, dict[str, Any]]:
             "runs": 1,
         }
         | {"tolerance": 0.1},
+        "law_in_c": {"law": piecewise_law(problem, [-1.0], [1.0]), "name": "my_law", "fixed": True},
+        "program_in_c": {"problem": problem, "lower": [-1.0], "upper": [1.0], "name": "my_program", "iterations": 9},
+        "worst_iterations": {"problem": problem, "lower": [-1.0], "upper": [1.0], "most_pieces": 100},
+        "window_in_c": {"law": netctrl.mpcc(2, 1e9, 1e-4).law, "name": "my_window", "fixed": True},
         "mpcc": {"flows": 4, "rate_bit_per_s": 1e9, "rtt_s": 1e-4, "bdp_bytes": None, "packet_size_bytes": 1080.0}
         | {"window_bytes": None, "bottleneck_bit_per_s": None, "horizon": 5, "queue_weight": 1.0, "window_weight": 10.0}
         | {"delayed": False, "table": None},
@@ -295,7 +300,7 @@ def usual() -> dict[str, dict[str, Any]]:
         }
         | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None, "competitive": False},
         "pareto_front": {"loss": [1.0, 2.0], "backlog": [2.0, 1.0]},
-        "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "max_candidates": 100},
+        "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "merge": True, "max_regions": 100},
         "queue_design": {"law": "pi2", "rtt_s": 0.02, "window_packets": 10.0, "parameters": {"target_s": 0.01}}
         | {"objective": "speed", "disk_margin": 1.0},
         "read": {"path": path, "inputs": None, "outputs": None, "interval_s": None},

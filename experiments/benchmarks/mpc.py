@@ -1,7 +1,13 @@
-"""MPC: the closed form against qpOASES through CasADi, what our adapter adds to DAQP, and a problem of 20 states
-against the same in parametrised cvxpy; processor time, one thread."""
+"""MPC: the closed form against qpOASES through CasADi, what our adapter adds to DAQP, a problem of 20 states against
+the same in parametrised cvxpy, explicit laws against PPOPT where it is installed, and exports to C against DAQP and our
+own table; processor time, one thread."""
 
-from collections.abc import Callable, Iterator
+import ctypes
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
 from statistics import median
 from time import process_time
 
@@ -10,10 +16,15 @@ import daqp
 import numpy as np
 from rows import Agreement, Row, against, alternate, span
 
+from netctrl.design.mpcc.design import mpcc
 from netctrl.laws.window.explicit import decide_from_table
 from netctrl.model.statespace import StateSpace
+from netctrl.mpc.c.program import program_in_c
+from netctrl.mpc.c.window import window_in_c
 from netctrl.mpc.explicit import WindowTable, window_problem, window_table
 from netctrl.mpc.formulate import condensed
+from netctrl.mpc.piecewise.law import piecewise_law
+from netctrl.mpc.piecewise.search import Bounds
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.solve import open_solver
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
@@ -31,6 +42,8 @@ def rows() -> Iterator[Row]:
     for horizon in HORIZONS:
         yield adapter(horizon)
     yield from general()
+    yield from explicit_laws()
+    yield from in_c()
 
 
 def table(horizon: int) -> WindowTable:
@@ -178,3 +191,111 @@ def parametrised(requested: MpcProblem, states: np.ndarray, options: dict) -> Ca
         return np.array(found)
 
     return solved
+
+
+def plant_of(n: int, seed: int) -> StateSpace:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n))
+    return StateSpace(A * 1.05 / np.abs(np.linalg.eigvals(A)).max(), rng.standard_normal((n, 1)), np.eye(n), dt=1.0)
+
+
+def explicit_laws() -> Iterator[Row]:
+    """2, 3 and 4 states, one input, all bounded: offline."""
+    if find_spec("ppopt") is None:
+        return
+    from ppopt.mp_solvers.solve_mpqp import mpqp_algorithm, solve_mpqp
+    from ppopt.mpqp_program import MPQP_Program
+
+    for n, horizon, seed in ((2, 10, 0), (3, 6, 1), (4, 6, 1)):
+        bounds = {"state_lower": -3.0, "state_upper": 3.0, "input_lower": -1.0, "input_upper": 1.0}
+        requested = MpcProblem(plant=plant_of(n, seed), horizon=horizon, state_weight=1.0, input_weight=0.1, **bounds)
+        program = condensed(requested)
+        made = Bounds(program, np.zeros(n), np.full(n, 3.0))
+        box = np.vstack([np.eye(n), -np.eye(n)]), np.ones((2 * n, 1))
+        parts = (made.G, made.w[:, None], program.g[:, None], program.F * 3.0, np.array(program.H), *box, made.S)
+
+        def ours(requested: MpcProblem = requested) -> int:
+            return len(piecewise_law(requested, -3.0, 3.0, merge=False).offset)
+
+        def theirs(parts: tuple[np.ndarray, ...] = parts) -> int:
+            solved = solve_mpqp(MPQP_Program(*parts), mpqp_algorithm.geometric)
+            return len(solved.critical_regions)
+
+        turns = alternate(ours, theirs, 3, 1, process_time)
+        same = Agreement("regions", abs(turns.answers[0] - turns.answers[1]), 0)
+        yield against(
+            f"explicit law, {n} states, P = {horizon}, {turns.answers[0]} regions", "PPOPT", turns, ">= 1x", same
+        )
+
+
+def in_c() -> Iterator[Row]:
+    """One decision of MPCC's law, and of a problem of 27 states: reference with preview, rates, a soft output."""
+    law = mpcc(flows=4, rate_bit_per_s=25e9, rtt_s=20e-6, table=(1, 1024)).law
+    decide = compiled(window_in_c(law))
+    rng = np.random.default_rng(2)
+    points = np.column_stack([rng.uniform(0.0, 3.0 * law.bdp_bytes, MANY), rng.integers(1, 1025, MANY)])
+    table = [np.concatenate([part[:1], part]) for part in (law.table.gain, law.table.fair_window, law.table.B)]
+    ours = WindowTable(law.bdp_bytes, *table, law.horizon, law.queue_weight, law.window_weight)
+    turns = alternate(lambda: decide(points)[:, 0], lambda: ours.windows(*points.T), ROUNDS, 1, process_time)
+    same = Agreement("windows in P_BD", float(np.abs(np.subtract(*turns.answers)).max() / law.bdp_bytes), 1e-12)
+    yield against("MPCC's law in C, one decision", "WindowTable", each_of(turns, MANY, MANY), "< 1 us", same)
+    requested = preview()
+    program, states = (
+        condensed(requested),
+        rng.uniform(-1.0, 1.0, (SOME * 10, 27)) * rng.uniform(0.0, 1.0, (SOME * 10, 1)),
+    )
+    decide = compiled(program_in_c(requested, -1.0, 1.0))
+    solver = daqp.Model()
+    at = program.program(states[0])
+    solver.setup(*(np.array(part) for part in (program.H, at.g, program.A, at.upper, at.lower)))
+
+    def by_daqp() -> np.ndarray:
+        found = []
+        for theta in states:
+            shift = program.E @ theta
+            solver.update(f=program.g + program.F @ theta, bupper=program.upper + shift, blower=program.lower + shift)
+            found.append(program.first_input(solver.solve()[0], theta))
+        return np.array(found)
+
+    turns = each_of(alternate(lambda: decide(states), by_daqp, ROUNDS, 1, process_time), len(states), len(states))
+    same = Agreement("inputs", float(np.abs(np.subtract(*turns.answers)).max()), 1e-5)  # of DAQP's own tolerance
+    yield against("MPC in C, 27 states, P = 20, one step", "DAQP from Python", turns, "< 50 us", same)
+
+
+def preview() -> MpcProblem:
+    """3 states, a disturbance, the last input, the output and 21 references; input: the change of the plant's input."""
+    A, B = np.array([[1.0, 0.1, 0.0], [-0.2, 0.9, 0.1], [0.0, 0.0, 0.8]]), np.array([0.0, 0.0, 0.5])
+    Az, Bz, C = np.zeros((27, 27)), np.zeros((27, 1)), np.zeros((1, 27))
+    Az[:3, :3], Az[:3, 3], Az[:3, 4], Bz[:3, 0] = A, B, B, B
+    Az[3, 3] = Az[4, 4] = Bz[4, 0] = Az[26, 26] = 1.0
+    Az[6:26, 7:27] = np.eye(20)
+    Az[5], Bz[5] = Az[0], Bz[0]
+    C[0, 5], C[0, 6] = 1.0, -1.0
+    low, high = np.full(27, -np.inf), np.full(27, np.inf)
+    low[4], high[4], high[5] = -4.0, 4.0, 1.05
+    return MpcProblem(
+        plant=StateSpace(Az, Bz, C, dt=1.0), horizon=20, output_weight=1.0, input_weight=0.1, state_lower=low,
+        state_upper=high, soft_weight=np.where(np.arange(27) == 5, 1e4, np.inf), input_lower=-0.3, input_upper=0.3,
+    )  # fmt: skip
+
+
+def compiled(files: Mapping[str, str]) -> Callable[[np.ndarray], np.ndarray]:
+    """An export's function of many points, by the `call` of its check.c."""
+    folder = Path(tempfile.mkdtemp())
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    loop = (
+        "void many(long n, const double *x, double *u) { for (long i = 0; i < n; i++) (void)call(x + i*Q, u + i*M); }"
+    )
+    (folder / "many.c").write_text(files["check.c"].partition("int main")[0] + loop)
+    source = next(name for name in files if name.endswith(".c") and name != "check.c")
+    command = ["gcc", "-std=c99", "-O2", "-shared", "-fPIC", "-o", "many.so", "many.c", source, "-lm"]
+    subprocess.run(command, cwd=folder, check=True)
+    many = ctypes.CDLL(str(folder / "many.so")).many
+
+    def decide(points: np.ndarray) -> np.ndarray:
+        u = np.empty((len(points), 1))
+        many(ctypes.c_long(len(points)), ctypes.c_void_p(points.ctypes.data), ctypes.c_void_p(u.ctypes.data))
+        return u
+
+    return decide

@@ -1,4 +1,4 @@
-"""`netctrl export`: a scenario under a Design as an ns-3 program, a Design as files for Linux, or for a switch."""
+"""`netctrl export`: a scenario under a Design as an ns-3 program, a Design as files for Linux or a switch, or as C."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated
 
 from netctrl.cli.app import new_app, run
 from netctrl.cli.cases import RUNS, SEED, References, ScenarioName, read_case, with_references
+from netctrl.cli.export.c import export_c
 from netctrl.cli.export.ns3 import OPTIONS, Export, export_ns3
 from netctrl.cli.export.queue import export_attributes, export_profile, is_queue_design
 from netctrl.cli.export.tc import TcJob, export_tc
@@ -18,7 +19,7 @@ _PACKET = whole("BYTES", "a whole number of bytes from 100 to 65000", least=100,
 
 app = new_app(
     "netctrl export",
-    "Writes a Design as files for Linux, a program for ns-3, or a profile of a switch.",
+    "Writes a Design as files for Linux, a program for ns-3, C, or a profile of a switch.",
     "netctrl export ns3 --scenario arc-staircase-bulk -o staircase",
     "netctrl design arc --N 50 -o arc.json && netctrl export tc arc.json --interfaces eth0 -o router",
 )
@@ -155,6 +156,28 @@ def openconfig(design: _Profile, /, *, name: _Name = "netctrl", output: _To = No
     from netctrl.laws.targets.switches import openconfig_profiles
 
     return export_profile(design, name, output, openconfig_profiles)
+
+
+@app.command(help="C99: the law as a function without allocation, with test vectors and a program that checks it.")
+def c(
+    design: Annotated[str, positional("DESIGN", "a Design file of `netctrl design mpcc`")],
+    /,
+    *,
+    output: Annotated[
+        str, option("DIR", "folder for the files: new, empty or an earlier export, as in my-law", "--output", "-o")
+    ],
+    name: Annotated[str, option("NAME", "of the function and its files (mpcc_window)")] = "mpcc_window",
+    fixed: Annotated[bool, option("", "integers only")] = False,
+    json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
+) -> int:
+    """Writes a header, a source, vectors.txt, check.c and a Makefile; `make test` compiles and checks them.
+
+    Examples
+    --------
+    netctrl design mpcc --N 4 --rate 10Gbit --rtt 10us -o mpcc.json && netctrl export c mpcc.json -o mpcc-c
+    netctrl design mpcc --N 4 --rate 10Gbit --rtt 10us -o mpcc.json && netctrl export c mpcc.json --fixed -o mpcc-int
+    """
+    return export_c(design, output, name, fixed, json)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

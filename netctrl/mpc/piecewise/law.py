@@ -1,30 +1,47 @@
 """Explicit MPC: a small problem solved for all states in advance, as a piecewise affine law on polyhedra.
 
-Each feasible θ has an optimal set of active bounds whose rows are linearly independent, so all such sets are
-enumerated. A set whose bounds can't be active together for any θ and v rules out all sets that contain it. The
-enumeration is complete; it doesn't search among neighbours.
+The regions come from `netctrl.mpc.piecewise.search`, which proves that none is missed. Those with the same law and a
+convex union become one, and a search tree finds the region of a point in a number of steps that is known in advance.
 
-Sources: Bemporad, Morari, Dua, Pistikopoulos, Automatica 38 (2002) 3-20; Gupta, Bhartiya, Nataraj, Automatica 47 (2011)
-2112-2117 (the pruning).
+Source: Bemporad, Morari, Dua, Pistikopoulos, Automatica 38 (2002) 3-20.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, NetctrlError, checked_whole
+from netctrl.core.errors import InvalidValue, NetctrlError, checked_flag, checked_whole
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.parametric import ParametricProgram
-from netctrl.mpc.piecewise.regions import Polyhedra, chebyshev, feasible, irredundant
+from netctrl.mpc.piecewise.search import Bounds, Facets, Region, found_regions
 from netctrl.mpc.problem import MpcProblem, vector
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import open_solver
 
-_THIN = 1e-9  # relative to the box's half width: a region with a smaller ball is a face of others
-_INDEPENDENT = 1e-10
+_SAME = 9  # decimals, in units of the inputs, to which two laws are the same
+
+
+class SearchTree(NamedTuple):
+    """Binary tree over regions: at node i, t goes to child[i, 0] where split[i] t ≤ value[i], else to child[i, 1].
+
+    A child of at least 0 is a node; −1 − l is the leaf l, with the regions leaf[leaf_first[l] : leaf_first[l + 1]].
+    """
+
+    split: np.ndarray
+    """(nodes, q)"""
+    value: np.ndarray
+    """(nodes,)"""
+    child: np.ndarray
+    """(nodes, 2)"""
+    leaf_first: np.ndarray
+    """(leaves + 1,)"""
+    leaf: np.ndarray
+    depth: int
+    """Nodes on the longest path."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +59,8 @@ class PiecewiseLaw:
     """(T, q) rows of unit length, of all regions one after the other."""
     right: np.ndarray
     """(T,)"""
+    edge: np.ndarray
+    """(T,) of bool: rows that bound the feasible set."""
     first: np.ndarray
     """(R + 1,) index of each region's first row."""
     gain: np.ndarray
@@ -49,15 +68,21 @@ class PiecewiseLaw:
     offset: np.ndarray
     """(R, m) [the plant's units]."""
     active: tuple[tuple[str, ...], ...]
-    """Names of the active bounds of the R regions."""
-    candidates: int
-    """Number of sets of bounds examined."""
-    pruned: int
-    """Number of sets that rule out all sets containing them."""
+    """Names of the bounds that are active everywhere in each of the R regions."""
+    facets: Facets
+    """Numbers of facets by what is beyond them, before merging."""
+    tree: SearchTree
 
     def __post_init__(self) -> None:
-        for part in (self.centre, self.half, self.rows, self.right, self.first, self.gain, self.offset):
+        for part in (self.centre, self.half, self.rows, self.right, self.edge, self.first, self.gain, self.offset):
             part.setflags(write=False)
+
+    @property
+    def most_tests(self) -> int:
+        """Largest number of hyperplanes on whose side a point is tested before its region is known: a proved bound."""
+        count, leaf = np.diff(self.first), self.tree.leaf
+        in_leaf = [int(count[leaf[a:b]].sum()) for a, b in pairwise(self.tree.leaf_first)]
+        return self.tree.depth + max(in_leaf)
 
     def decide(self, theta: Any) -> np.ndarray:
         """Inputs (m,) at θ (q,).
@@ -67,22 +92,29 @@ class PiecewiseLaw:
         InvalidValue
             Numbers that aren't finite, or a θ outside all regions: out of the table's box, or infeasible.
         """
-        inputs, region = self.decide_many(np.asarray(theta, dtype=float)[None])
+        theta = np.asarray(theta, dtype=float)
+        if theta.shape != self.centre.shape:
+            self.decide_many(theta[None])  # raises
+        inputs, region = self._decide(theta[None])
         if region[0] < 0:
+            self.decide_many(theta[None])  # raises for numbers that aren't finite, which are in no region
             low, high = (self.centre - self.half).tolist(), (self.centre + self.half).tolist()
             takes = f"a feasible point from {low} to {high}: the table has no others; solve the program instead"
-            raise InvalidValue("theta", np.asarray(theta).tolist(), takes)
+            raise InvalidValue("theta", theta.tolist(), takes)
         return inputs[0]
 
     def decide_many(self, thetas: Any) -> tuple[np.ndarray, np.ndarray]:
         """Inputs (count, m) at thetas (count, q), and their regions (count,), −1 with inputs of 0 outside all."""
-        from netctrl.mpc.piecewise.kernel import decide_points
-
         thetas = np.ascontiguousarray(thetas, dtype=float)
         if thetas.ndim != 2 or thetas.shape[1] != len(self.centre) or not np.isfinite(thetas).all():
             raise InvalidValue("thetas", f"shape {thetas.shape}", f"finite numbers of shape (any, {len(self.centre)})")
+        return self._decide(thetas)
+
+    def _decide(self, thetas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        from netctrl.mpc.piecewise.kernel import decide_points
+
         t = (thetas - self.centre) / self.half
-        return decide_points(t, self.rows, self.right, self.first, self.gain, self.offset)
+        return decide_points(t, self.rows, self.right, self.first, *self.tree[:-1], self.gain, self.offset)
 
 
 class Coverage(NamedTuple):
@@ -99,68 +131,87 @@ class Coverage(NamedTuple):
     """Largest difference from the program's inputs, in units of the inputs' bounds."""
 
 
-class _Set(NamedTuple):
-    """Set of active bounds and its optimal solution v = Kt + k, λ = Lt + l."""
-
-    active: tuple[int, ...]
-    K: np.ndarray
-    k: np.ndarray
-    L: np.ndarray
-    l: np.ndarray  # noqa: E741
-
-
-def piecewise_law(problem: MpcProblem, lower: Any, upper: Any, *, max_candidates: int = 20_000) -> PiecewiseLaw:
+def piecewise_law(
+    problem: MpcProblem | ParametricProgram, lower: Any, upper: Any, *, merge: bool = True, max_regions: int = 20_000
+) -> PiecewiseLaw:
     """Explicit law for the first inputs of an MPC problem for all θ of a box.
 
     Parameters
     ----------
-    problem : MpcProblem
-        A small problem: the number of sets of active bounds grows fast with the horizon.
+    problem : MpcProblem or ParametricProgram
+        A small problem: the number of regions grows fast with the horizon and with θ.
     lower, upper : array_like, shape (q,)
         The box of θ, finite.
-    max_candidates : int
-        Largest number of sets to examine.
+    merge : bool
+        Whether regions with the same law become one where their union is convex.
+    max_regions : int
+        Largest number of regions before merging.
+
+    Returns
+    -------
+    PiecewiseLaw
 
     Raises
     ------
     InvalidValue
-        An empty or infinite box.
+        An empty or infinite box, or a cost without a unique minimum.
     NetctrlError
-        More sets than `max_candidates`, or no feasible point in the box.
+        More regions than `max_regions`, no feasible point in the box, or a degenerate problem of which some part of the
+        box can't be settled.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.mpc.piecewise.law import piecewise_law
+    >>> plant = netctrl.StateSpace([[1.0]], [[1.0]], [[1.0]], dt=1.0)
+    >>> problem = netctrl.MpcProblem(
+    ...     plant=plant, horizon=5, state_weight=1.0, input_weight=1.0, input_lower=-0.5, input_upper=0.5
+    ... )
+    >>> law = piecewise_law(problem, -4.0, 4.0)
+    >>> len(law.offset), law.decide([2.0]).round(3).tolist()
+    (3, [-0.5])
     """
-    most = checked_whole("max_candidates", max_candidates, "a number of at least 1", at_least=1)
-    program = condensed(problem)
+    most = checked_whole("max_regions", max_regions, "a number of at least 1", at_least=1)
+    program = problem if isinstance(problem, ParametricProgram) else condensed(problem)
     q = program.n_parameters
     low, high = vector("lower", lower, q), vector("upper", upper, q)
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
-    centre, half = 0.5 * (low + high), 0.5 * (high - low)
-    bounds = _bounds(program, centre, half)
-    found, candidates, pruned = _enumerated(program, bounds, q, most)
-    if not found:
+    bounds = Bounds(program, 0.5 * (low + high), 0.5 * (high - low))
+    regions, facets = found_regions(bounds, most)
+    if not regions:
         raise NetctrlError("no point of the box is feasible: see the bounds, or netctrl.mpc.qp.certificate.conflict")
-    found.sort(key=lambda each: -each[1])  # large regions are searched first
-    m = len(program.input_scale)
-    polyhedra = [irredundant(_region(bounds, each), middle) for each, _, middle in found]
+    pieces = [_piece(bounds, each) for each in regions]
+    if checked_flag("merge", merge):
+        pieces = _merged(pieces, program.input_scale)
+    pieces.sort(key=lambda each: -each.radius)
+    rows, right = np.vstack([each.rows for each in pieces]), np.concatenate([each.right for each in pieces])
+    edge, first = np.concatenate([each.edge for each in pieces]), np.cumsum([0, *(len(each.right) for each in pieces)])
     return PiecewiseLaw(
-        centre,
-        half,
-        np.vstack([each.rows for each in polyhedra]),
-        np.concatenate([each.right for each in polyhedra]),
-        np.cumsum([0, *(len(each.right) for each in polyhedra)]),
-        np.stack([each.K[:m] * program.input_scale[:, None] - program.gains[0] * half for each, _, _ in found]),
-        np.stack([program.first_input(each.k, centre) for each, _, _ in found]),
-        tuple(tuple(bounds.names[i] for i in each.active) for each, _, _ in found),
-        candidates,
-        pruned,
+        bounds.centre,
+        bounds.half,
+        rows,
+        right,
+        edge,
+        first,
+        np.stack([each.law[:, :-1] for each in pieces]),
+        np.stack([each.law[:, -1] for each in pieces]),
+        tuple(tuple(bounds.names[i] for i in sorted(each.active)) for each in pieces),
+        facets,
+        search_tree(rows, right, edge, first),
     )
 
 
 def check_piecewise(
-    law: PiecewiseLaw, problem: MpcProblem, rng: np.random.Generator, *, samples: int = 1000, solver: str = "daqp"
+    law: PiecewiseLaw,
+    problem: MpcProblem | ParametricProgram,
+    rng: np.random.Generator,
+    *,
+    samples: int = 1000,
+    solver: str = "daqp",
 ) -> Coverage:
     """Compare a table with the program at random points of its box."""
-    program = condensed(problem)
+    program = problem if isinstance(problem, ParametricProgram) else condensed(problem)
     thetas = law.centre + law.half * rng.uniform(-1.0, 1.0, (samples, len(law.centre)))
     inputs, region = law.decide_many(thetas)
     workspace = open_solver(program.program(law.centre), solver)
@@ -176,92 +227,77 @@ def check_piecewise(
     return Coverage(samples, int(solved.sum()), missed, invented, worst)
 
 
-class _Bounds(NamedTuple):
-    """Bounds G v ≤ w + S t, all finite ones one-sided, and the cost's linear term f + F t."""
+def search_tree(rows: np.ndarray, right: np.ndarray, edge: np.ndarray, first: np.ndarray) -> SearchTree:
+    """Search tree of regions, arguments as in `PiecewiseLaw`."""
+    from netctrl.mpc.piecewise.tree import grow
 
-    G: np.ndarray
-    w: np.ndarray
-    S: np.ndarray
-    f: np.ndarray
-    F: np.ndarray
-    names: tuple[str, ...]
+    return SearchTree(*grow(rows, right, edge, first))
 
 
-def _bounds(program: ParametricProgram, centre: np.ndarray, half: np.ndarray) -> _Bounds:
-    rows = np.vstack([np.eye(len(program.g)), program.A])
-    low, high = np.isfinite(program.lower), np.isfinite(program.upper)
-    shift, E = program.E @ centre, program.E * half
-    G = np.vstack([rows[high], -rows[low]])
-    w = np.concatenate([(program.upper + shift)[high], -(program.lower + shift)[low]])
-    names = [f"{name}, upper" for name, there in zip(program.names, high, strict=True) if there]
-    names += [f"{name}, lower" for name, there in zip(program.names, low, strict=True) if there]
-    f, F = program.g + program.F @ centre, program.F * half
-    return _Bounds(G, w, np.vstack([E[high], -E[low]]), f, F, tuple(names))
+class _Piece(NamedTuple):
+    """Region of a law: rows t ≤ right, which of them bound the feasible set, and u = law [t; 1]."""
+
+    rows: np.ndarray
+    right: np.ndarray
+    edge: np.ndarray
+    law: np.ndarray
+    """(m, q + 1)"""
+    active: frozenset[int]
+    radius: float
+    middle: np.ndarray
 
 
-def _enumerated(
-    program: ParametricProgram, bounds: _Bounds, q: int, most: int
-) -> tuple[list[tuple[_Set, float, np.ndarray]], int, int]:
-    """All regions with an interior: set, radius and centre of the largest ball; sets examined, and ruled out."""
-    count = len(bounds.w)
-    box = Polyhedra(np.vstack([np.eye(q), -np.eye(q)]), np.ones(2 * q))
-    inverse = np.linalg.inv(program.H)
-    found: list[tuple[_Set, float, np.ndarray]] = []
-    level: list[tuple[int, ...]] = [()]
-    out: set[tuple[int, ...]] = set()
-    looked = pruned = 0
-    while level:
-        alive = []
-        for active in level:
-            looked += 1
-            if looked > most:
-                raise NetctrlError(
-                    f"more than {most} sets of active bounds: tables are for small problems; shorten the horizon or "
-                    "raise max_candidates"
-                )
-            optimal = _optimal(bounds, inverse, active)
-            ball = None if optimal is None else chebyshev(_with(_region(bounds, optimal), box))
-            if optimal is not None and ball is not None and ball[0] > _THIN:
-                found.append((optimal, *ball))
-            # A nonempty region proves that its bounds can be active together; otherwise a program over θ and v decides.
-            if optimal is not None and (ball is not None or feasible(bounds.G, bounds.w, bounds.S, active)):
-                alive.append(active)
-            else:
-                out.add(active)
-                pruned += 1
-        kept = set(alive)
-        level = [
-            (*active, extra)
-            for active in alive
-            if len(active) < len(program.g)
-            for extra in range(active[-1] + 1 if active else 0, count)
-            if all((*active[:i], *active[i + 1 :], extra) in kept for i in range(len(active)))
-        ]
-    return found, looked, pruned
+def _piece(bounds: Bounds, region: Region) -> _Piece:
+    program, m = bounds.program, len(bounds.program.input_scale)
+    law = bounds.solution(region.active)[:m] * program.input_scale[:, None]
+    law -= program.gains[0] @ np.column_stack([np.diag(bounds.half), bounds.centre])
+    return _Piece(region.rows, region.right, region.edge, law, frozenset(region.active), region.radius, region.middle)
 
 
-def _optimal(bounds: _Bounds, inverse: np.ndarray, active: tuple[int, ...]) -> _Set | None:
-    """Optimal solution with a set of active bounds; None where the rows are linearly dependent."""
-    at = list(active)
-    G, w, S = bounds.G[at], bounds.w[at], bounds.S[at]
-    free_K, free_k = -inverse @ bounds.F, -inverse @ bounds.f
-    if not at:
-        return _Set(active, free_K, free_k, np.zeros((0, S.shape[1])), np.zeros(0))
-    M = G @ inverse @ G.T
-    size = np.sqrt(np.diag(M))
-    if np.linalg.eigvalsh(M / size[:, None] / size)[0] < _INDEPENDENT:
+def _merged(pieces: list[_Piece], unit: np.ndarray) -> list[_Piece]:
+    """Pieces of which none can be joined with another one of the same law."""
+    alike: dict[bytes, list[_Piece]] = {}
+    for each in pieces:
+        alike.setdefault((np.round(each.law / unit[:, None], _SAME) + 0.0).tobytes(), []).append(each)
+    found: list[_Piece] = []
+    for left in alike.values():
+        before = 0
+        while len(left) != before:
+            before, parts, left = len(left), left, []
+            while parts:
+                one, at = parts.pop(), 0
+                while at < len(parts):
+                    both = _union(one, parts[at])
+                    if both is None:
+                        at += 1
+                    else:
+                        del parts[at]
+                        one, at = both, 0
+                left.append(one)
+        found += left
+    return found
+
+
+def _union(one: _Piece, other: _Piece) -> _Piece | None:
+    """Union of two pieces that share a facet, where it is convex."""
+    from netctrl.mpc.piecewise.geometry import largest_ball, necessary
+    from netctrl.mpc.piecewise.tree import convex_union
+
+    q = len(one.middle)
+    box, ends = np.vstack([np.eye(q), -np.eye(q)]), np.ones(2 * q)
+    sets = [(np.vstack([each.rows, box]), np.append(each.right, ends), each.middle) for each in (one, other)]
+    convex, keep, keep_other = convex_union(*sets[0], *sets[1])
+    if not convex:
         return None
-    L, l = np.linalg.solve(M, G @ free_K - S), np.linalg.solve(M, G @ free_k - w)  # noqa: E741
-    return _Set(active, free_K - inverse @ G.T @ L, free_k - inverse @ G.T @ l, L, l)
-
-
-def _region(bounds: _Bounds, optimal: _Set) -> Polyhedra:
-    """Region where v meets the other bounds and no multiplier is below 0; rows of length 1."""
-    others = np.setdiff1d(np.arange(len(bounds.w)), optimal.active)
-    rows = np.vstack([bounds.G[others] @ optimal.K - bounds.S[others], -optimal.L])
-    right = np.concatenate([bounds.w[others] - bounds.G[others] @ optimal.k, optimal.l])
-    return Polyhedra(rows, right).normalised()
-
-
-def _with(one: Polyhedra, other: Polyhedra) -> Polyhedra:
-    return Polyhedra(np.vstack([one.rows, other.rows]), np.concatenate([one.right, other.right]))
+    keep, keep_other = keep[: len(one.right)], keep_other[: len(other.right)]
+    rows, right = (
+        np.vstack([one.rows[keep], other.rows[keep_other], box]),
+        np.append(one.right[keep], other.right[keep_other]),
+    )
+    edge, right = np.append(one.edge[keep], other.edge[keep_other]), np.append(right, ends)
+    radius, middle = largest_ball(rows, right)
+    needed = np.flatnonzero(necessary(rows, right, middle)[: len(edge)])
+    # A row of both may bound the feasible set along one of them only.
+    same = (np.abs(rows[needed, None] - rows[: len(edge)]) < 1e-8).all(axis=2)
+    walls = (same & (np.abs(right[needed, None] - right[: len(edge)]) < 1e-8) & edge).any(axis=1)
+    return _Piece(rows[needed], right[needed], walls, one.law, one.active & other.active, radius, middle)

@@ -1,23 +1,28 @@
-"""Piecewise-affine tables: MPCC's closed form comes out, all feasible states are covered, the program agrees."""
+"""Piecewise-affine tables: MPCC's closed form comes out, all feasible states are covered, the program agrees, and an
+enumeration of all active sets finds the same regions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from mpc_problems import double_integrator
+from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
 from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.explicit import queue_gain, window_problem
-from netctrl.mpc.formulate import condensed
+from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import parameters
-from netctrl.mpc.piecewise.law import PiecewiseLaw, check_piecewise, piecewise_law
-from netctrl.mpc.piecewise.regions import Polyhedra, chebyshev
+from netctrl.mpc.piecewise.geometry import extent, facet_ball, largest_ball, maximise, necessary
+from netctrl.mpc.piecewise.law import PiecewiseLaw, check_piecewise, piecewise_law, search_tree
+from netctrl.mpc.piecewise.search import Bounds
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.solve import solve_qp
 
@@ -32,7 +37,10 @@ def planar() -> PiecewiseLaw:
 
 @pytest.mark.parametrize("horizon", [1, 2, 3])
 def test_mpcc_has_a_region_for_each_prefix(horizon: int) -> None:
-    """P + 1 of them, whose active bounds are u = −c at the first k steps: the theorem, found by enumeration."""
+    """P + 1 of them, whose active bounds are u = −c at the first k steps: the theorem, found by the search.
+
+    Merged, two are left: one without bounds, and W = 0.
+    """
     B, c, bdp, flows = 1.0 / 3.0, 937.5, 3750.0, 4
     requested = window_problem(
         input_gain=B,
@@ -43,15 +51,18 @@ def test_mpcc_has_a_region_for_each_prefix(horizon: int) -> None:
         queue_weight=1.0,
         window_weight=1.0,
     )
-    law = piecewise_law(requested, 0.0, (flows - 1) * bdp)
+    merged = piecewise_law(requested, 0.0, (flows - 1) * bdp)
+    assert set(merged.active) == {(), ("input 0 at step 0, lower",)}
+    law = piecewise_law(requested, 0.0, (flows - 1) * bdp, merge=False)
     prefixes = {tuple(f"input 0 at step {i}, lower" for i in range(k)) for k in range(horizon + 1)}
     assert set(law.active) == prefixes
     assert len(law.offset) == horizon + 1
     queues = np.linspace(0.0, (flows - 1) * bdp, 1001)
-    inputs, region = law.decide_many(queues[:, None])
-    assert (region >= 0).all()
     expected = np.maximum(-queue_gain(B, horizon, 1.0, 1.0) * queues, -c)
-    np.testing.assert_allclose(inputs[:, 0], expected, atol=AGREEMENT * bdp)
+    for each in (law, merged):
+        inputs, region = each.decide_many(queues[:, None])
+        assert (region >= 0).all()
+        np.testing.assert_allclose(inputs[:, 0], expected, atol=AGREEMENT * bdp)
 
 
 @pytest.mark.slow
@@ -59,22 +70,27 @@ def test_a_table_that_covers_too_much_or_too_little_is_seen(planar: PiecewiseLaw
     """Its one region without bounds answers everywhere; half of its regions leave feasible states out."""
     random = np.random.default_rng(0)
     free = planar.active.index(())
-    wide = replace(
-        planar, rows=np.zeros((1, 2)), right=np.ones(1), first=np.array([0, 1]), active=((),), candidates=1, pruned=0,
-        gain=planar.gain[[free]], offset=planar.offset[[free]],
-    )  # fmt: skip
+    wide = of_regions(planar, np.zeros((1, 2)), np.ones(1), np.zeros(1, dtype=bool), np.array([0, 1]), [free])
     found = check_piecewise(wide, double_integrator(horizon=2), random, samples=400)
     assert found.missed == 0
     assert found.invented == found.samples - found.feasible > 0
     assert found.largest_error > 1e-3
     half = len(planar.offset) // 2
     last = int(planar.first[half])
-    less = replace(
-        planar, rows=planar.rows[:last], right=planar.right[:last], first=planar.first[: half + 1],
-        gain=planar.gain[:half], offset=planar.offset[:half], active=planar.active[:half],
-    )  # fmt: skip
+    rows, right, edge = planar.rows[:last], planar.right[:last], planar.edge[:last]
+    less = of_regions(planar, rows, right, edge, planar.first[: half + 1], list(range(half)))
     found = check_piecewise(less, double_integrator(horizon=2), random, samples=400)
     assert found.missed > 0 == found.invented
+
+
+def of_regions(
+    law: PiecewiseLaw, rows: np.ndarray, right: np.ndarray, edge: np.ndarray, first: np.ndarray, kept: list[int]
+) -> PiecewiseLaw:
+    """A law with other regions, and the gains of some of its own."""
+    return replace(
+        law, rows=rows, right=right, edge=edge, first=first, gain=law.gain[kept], offset=law.offset[kept],
+        active=tuple(law.active[i] for i in kept), tree=search_tree(rows, right, edge, first),
+    )  # fmt: skip
 
 
 def test_states_in_whole_numbers_are_states(planar: PiecewiseLaw) -> None:
@@ -84,14 +100,44 @@ def test_states_in_whole_numbers_are_states(planar: PiecewiseLaw) -> None:
         np.testing.assert_array_equal(whole, real)
 
 
+SQUARE = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+
+
 def test_largest_balls_in_closed_form() -> None:
-    radius, middle = chebyshev(Polyhedra(np.array([[1.0], [-1.0]]), np.array([3.0, 1.0])))
+    radius, middle = largest_ball(np.array([[1.0], [-1.0]]), np.array([3.0, 1.0]))
     assert (radius, middle.tolist()) == (2.0, [1.0])
-    square = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
-    radius, middle = chebyshev(Polyhedra(square, np.array([3.0, -1.0, 5.0, -3.0])))
+    radius, middle = largest_ball(SQUARE, np.array([3.0, -1.0, 5.0, -3.0]))
     assert radius == pytest.approx(1.0)
     np.testing.assert_allclose(middle, [2.0, 4.0])
-    assert chebyshev(Polyhedra(square, np.array([3.0, -4.0, 5.0, -3.0]))) is None
+    assert largest_ball(SQUARE, np.array([3.0, -4.0, 5.0, -3.0]))[0] == pytest.approx(-0.5)
+    radius, middle = facet_ball(SQUARE[1:], np.array([0.0, 0.75, 0.25]), SQUARE[0], 0.5)
+    assert radius == pytest.approx(0.5)
+    np.testing.assert_allclose(middle, [0.5, 0.25])
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(0, 20))
+def test_polyhedra_against_highs(seed: int, q: int, extra: int) -> None:
+    """Programs, extents, largest balls and necessary rows of random polyhedra in a box, some rows of them twice."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((extra, q))
+    rows /= np.linalg.norm(rows, axis=1)[:, None]
+    right = rng.uniform(0.05, 1.0, extra)
+    rows = np.vstack([rows, rows[: extra // 4], np.eye(q), -np.eye(q)])
+    right = np.concatenate([right, right[: extra // 4], np.ones(2 * q)])
+    cost = rng.standard_normal(q)
+    free = [(None, None)] * (q + 1)
+    best = linprog(-cost, rows, right, bounds=free[:q])
+    assert cost @ maximise(cost, rows, right) == pytest.approx(-best.fun, abs=1e-9)
+    assert extent(rows, right, np.zeros(q), cost)[1] == pytest.approx(-best.fun, abs=1e-9)
+    ball = linprog(np.append(np.zeros(q), -1.0), np.column_stack([rows, np.ones(len(rows))]), right, bounds=free)
+    assert largest_ball(rows, right)[0] == pytest.approx(-ball.fun, abs=1e-9)
+    needed = necessary(rows, right, np.zeros(q))
+    for i in np.flatnonzero(~needed):  # without them all rows still hold
+        assert -linprog(-rows[i], rows[needed], right[needed], bounds=free[:q]).fun <= right[i] + 1e-8
+    for i in np.flatnonzero(needed):  # and without one of the others it doesn't
+        rest = needed & (np.arange(len(rows)) != i)
+        without = linprog(-rows[i], rows[rest], right[rest], bounds=[(-9.0, 9.0)] * q)
+        assert -without.fun > right[i] + 1e-11
 
 
 @pytest.mark.slow
@@ -181,11 +227,140 @@ def test_the_door(lower: Any, upper: Any, said: str) -> None:
         piecewise_law(double_integrator(horizon=2), lower, upper)
 
 
+def test_costs_without_a_unique_minimum_and_repeated_equalities_are_refused() -> None:
+    flat = double_integrator(horizon=2, state_weight=np.diag([1.0, 0.0]))
+    with pytest.raises(InvalidValue, match="a direction without cost"):
+        piecewise_law(sparse(flat), -6.0, 6.0)
+    twice = StateSpace(np.zeros((2, 2)), np.ones((2, 1)), np.eye(2), dt=1.0)
+    same = MpcProblem(plant=twice, horizon=1, state_weight=1.0, input_weight=1.0, state_lower=0.5, state_upper=0.5)
+    with pytest.raises(InvalidValue, match=r"state 0 at step 1, equality, state 1 at step 1, equality.*depend"):
+        piecewise_law(same, -1.0, 1.0)
+
+
 def test_large_problems_are_refused() -> None:
     with pytest.raises(NetctrlError, match="shorten the horizon"):
-        piecewise_law(double_integrator(horizon=10), -5.0, 5.0, max_candidates=60)
+        piecewise_law(double_integrator(horizon=10), -5.0, 5.0, max_regions=6)
 
 
 def test_a_box_without_a_feasible_point() -> None:
     with pytest.raises(NetctrlError, match="no point of the box is feasible"):
         piecewise_law(double_integrator(horizon=2), 20.0, 30.0)
+
+
+def random_problem(seed: int, n: int, m: int, horizon: int, **more: Any) -> MpcProblem:
+    """Unstable plant with bounds on all states and inputs."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n))
+    A *= 1.05 / np.abs(np.linalg.eigvals(A)).max()
+    requested: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.1, "state_lower": -3.0, "state_upper": 3.0}
+    requested |= {"input_lower": -1.0, "input_upper": 1.0}
+    plant = StateSpace(A, rng.standard_normal((n, m)), np.eye(n), dt=1.0)
+    return MpcProblem(plant=plant, horizon=horizon, **(requested | more))
+
+
+def enumerated(problem: MpcProblem, half: float) -> set[frozenset[str]]:
+    """Active sets with an interior, by trying all sets of independent rows: optimality conditions over (t, v, λ)."""
+    program = condensed(problem)
+    bounds = Bounds(program, np.zeros(program.n_parameters), np.full(program.n_parameters, half))
+    n, q, count = len(program.g), program.n_parameters, len(bounds.w)
+    F = np.asarray(program.F) * half
+    found = set()
+    for size in range(n + 1):
+        for active in combinations(range(count), size):
+            at, rest = list(active), [i for i in range(count) if i not in active]
+            if size and np.linalg.svd(bounds.G[at], compute_uv=False)[-1] < 1e-7:
+                continue
+            # Largest r with slacks and multipliers of at least r; the solution is linear in t, so only t is free.
+            kkt = np.block([[program.H, bounds.G[at].T], [bounds.G[at], np.zeros((size, size))]])
+            moved = np.linalg.solve(kkt, np.vstack([-F, bounds.S[at]]))
+            still = np.linalg.solve(kkt, np.concatenate([-program.g, bounds.w[at]]))
+            rows = np.vstack([bounds.G[rest] @ moved[:n] - bounds.S[rest], -moved[n:], np.eye(q), -np.eye(q)])
+            right = np.concatenate([bounds.w[rest] - bounds.G[rest] @ still[:n], still[n:], np.ones(2 * q)])
+            length = np.linalg.norm(rows, axis=1)
+            ball = linprog(
+                np.append(np.zeros(q), -1.0), np.column_stack([rows, length]), right, bounds=[(None, None)] * (q + 1)
+            )
+            if ball.status == 0 and ball.x[-1] > 1e-7:
+                found.add(frozenset(bounds.names[i] for i in active))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "m", "horizon"), [(1, 1, 3), (2, 1, 2), (2, 1, 3), (2, 2, 1), (3, 1, 2)])
+def test_regions_are_those_of_an_enumeration(n: int, m: int, horizon: int) -> None:
+    for seed in range(3):
+        problem = random_problem(seed, n, m, horizon)
+        law = piecewise_law(problem, -3.0, 3.0, merge=False)
+        assert {frozenset(each) for each in law.active} == enumerated(problem, 3.0)
+        assert len(set(law.active)) == len(law.active)
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from([(1, 1, 9), (2, 1, 8), (2, 2, 3), (3, 1, 6), (3, 2, 2), (4, 1, 4), (5, 1, 3)]),
+)
+def test_the_program_agrees_for_random_plants(seed: int, shape: tuple[int, int, int]) -> None:
+    """Solver and table say the same at random states; merged or not, and by the tree or by all regions in turn."""
+    problem = random_problem(seed, *shape)
+    single, law = (piecewise_law(problem, -3.0, 3.0, merge=merge) for merge in (False, True))
+    random = np.random.default_rng(seed)
+    found = check_piecewise(law, problem, random, samples=150)
+    assert (found.missed, found.invented) == (0, 0)
+    assert found.largest_error <= AGREEMENT
+    assert len(law.offset) <= len(single.offset)
+    thetas = random.uniform(-3.0, 3.0, (2000, shape[0])) * random.uniform(0.0, 1.0, (2000, 1))
+    inputs, region = law.decide_many(thetas)
+    others, before = single.decide_many(thetas)
+    np.testing.assert_array_equal(region >= 0, before >= 0)
+    np.testing.assert_allclose(inputs, others, atol=AGREEMENT)
+    for each, of in ((law, region), (single, before)):
+        inside = [
+            (each.rows[a:b] @ (thetas / 3.0).T <= each.right[a:b, None] + 1e-9).all(axis=0)
+            for a, b in pairwise(each.first)
+        ]
+        np.testing.assert_array_equal(np.any(inside, axis=0), of >= 0)
+
+
+@pytest.mark.slow
+def test_thousands_of_regions() -> None:
+    problem = random_problem(2, 5, 1, 6)
+    law = piecewise_law(problem, -3.0, 3.0, merge=False)
+    assert len(law.offset) > 1000
+    assert law.facets.covered == 0  # each facet's neighbour follows from its active set
+    assert law.most_tests < 160  # of about 8,000 rows
+    found = check_piecewise(law, problem, np.random.default_rng(3), samples=1500)
+    assert (found.missed, found.invented) == (0, 0)
+    assert found.largest_error <= AGREEMENT
+
+
+def test_degenerate_programs_are_covered_piece_by_piece() -> None:
+    """Each bound twice, by a state that is a copy of another one: on each facet two rows are 0 at once."""
+    plant = StateSpace([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]], [[0.5], [1.0], [0.5]], np.eye(3), dt=1.0)
+    bound = np.array([2.0, 5.0, 2.0])
+    problem = MpcProblem(
+        plant=plant, horizon=3, state_weight=np.diag([1.0, 1.0, 0.0]), input_weight=0.1, state_lower=-bound,
+        state_upper=bound, input_lower=-1.0, input_upper=1.0,
+    )  # fmt: skip
+    law = piecewise_law(problem, [-3.0, -3.0, -1.0], [3.0, 3.0, 1.0])
+    assert law.facets.covered > 0
+    found = check_piecewise(law, problem, np.random.default_rng(1), samples=400)
+    assert found.feasible > 100
+    assert (found.missed, found.invented) == (0, 0)
+    assert found.largest_error <= AGREEMENT
+
+
+def test_a_bound_without_width_is_an_equality() -> None:
+    """A second input held at 0.25 is no region's choice: the table is that of the other input alone."""
+    plant = StateSpace([[1.1, 0.2], [0.0, 0.9]], [[0.5, 1.0], [1.0, 0.3]], np.eye(2), dt=1.0)
+    problem = MpcProblem(
+        plant=plant, horizon=3, state_weight=1.0, input_weight=0.1, input_lower=[-1.0, 0.25], input_upper=[1.0, 0.25]
+    )
+    law = piecewise_law(problem, -4.0, 4.0)
+    assert all(sum("equality" in name for name in each) == 3 for each in law.active)
+    found = check_piecewise(law, problem, np.random.default_rng(1), samples=300)
+    assert (found.feasible, found.missed) == (300, 0)
+    assert found.largest_error <= AGREEMENT
+    np.testing.assert_allclose(law.gain[:, 1], 0.0, atol=1e-12)
+    np.testing.assert_allclose(law.offset[:, 1], 0.25)

@@ -1,0 +1,45 @@
+"""`netctrl export c`: the law of a Design as C."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from netctrl.cli.app import report, say
+from netctrl.cli.export.folder import write_folder
+from netctrl.core.errors import FileError, InvalidValue
+
+
+def export_c(design: str, output: str, name: str, fixed: bool, json: bool) -> int:
+    """Write the files and say what is next."""
+    import shlex
+
+    import msgspec
+
+    from netctrl.model.design.design import MpccDesign, read_design
+    from netctrl.mpc.c.window import window_in_c
+
+    found = read_design(design)
+    if not isinstance(found, MpccDesign):
+        raise FileError(design, f"a Design of {found.method}: only those of mpcc are written as C")
+    try:
+        files = window_in_c(found.law, name, fixed=fixed)
+    except InvalidValue as error:
+        if error.argument in ("name", "fixed"):
+            raise
+        raise FileError(design, str(error)) from None
+    folder = write_folder(output, files, _is_earlier)
+    if json:
+        return say(msgspec.json.encode({"folder": str(folder), "files": [*files]}).decode() + "\n")
+    rows = [
+        ("certified", found.verdict),
+        ("files", ", ".join(files)),
+        ("then", f"make -C {shlex.quote(str(folder))} test"),
+    ]
+    return say(report(f"{name}: C99 in {folder}", rows))
+
+
+def _is_earlier(folder: Path) -> bool:
+    from netctrl.mpc.c.text import MARKER
+
+    place = folder / "check.c"
+    return place.is_file() and place.read_bytes().startswith(f"/* {MARKER}".encode())

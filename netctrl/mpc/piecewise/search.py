@@ -1,0 +1,345 @@
+"""All regions of a parametric quadratic program's solution, found from neighbour to neighbour.
+
+min ½ v'Hv + (f + F t)'v, G v ≤ w + S t, t in [−1, 1]. A region is known by its set of active bounds. Across a facet on
+which exactly one row is 0 the active set is known (Tøndel, Johansen, Bemporad, Theorem 2): a multiplier that reaches 0
+leaves the set; a bound that is reached enters it; where its row depends on the active ones, one of them leaves, by the
+ratio test of the dual simplex method, or nothing beyond is feasible. On other facets (several rows coincide, ratios are
+equal, bounds are active without a multiplier) the program is solved just beyond, and the regions found are taken off
+the facet until nothing is left of it. With all facets settled, the regions have no border but the box and the feasible
+set, which is convex, so none is missed: up to regions of a ball below `THIN`, and what is behind facets below `_SMALL`.
+
+Sources: Tøndel, Johansen, Bemporad, Automatica 39 (2003) 489-497; Spjøtvold, Kerrigan, Jones, Tøndel, Johansen,
+Automatica 42 (2006) 2209-2214, for facets with several neighbours.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from netctrl.core.errors import InvalidValue, NetctrlError
+from netctrl.model.io.matrix import dense
+from netctrl.mpc.parametric import ParametricProgram
+from netctrl.mpc.qp.program import QPStatus
+from netctrl.mpc.qp.solve import open_solver
+
+THIN = 1e-9  # relative to the box's half width: a region with a smaller ball is a face of others
+_DEPENDENT = 1e-10  # squared sine of the angle between a row and the active ones, in the cost's metric
+_FLAT = 1e-13  # least over largest eigenvalue of the Hessian
+_ALIKE = 1e-7  # rows of length 1 that differ by less coincide
+_EDGE = 1e-6  # a facet beyond which nothing is feasible at this distance bounds the feasible set
+_SMALL = 1e-6  # pieces of a facet with a smaller ball are not looked beyond
+_STEPS = (1e-5, 1e-6, 1e-4, 1e-7, 1e-3)  # beyond a facet
+
+
+class Region(NamedTuple):
+    """Region rows t ≤ right, where the bounds `active` are active."""
+
+    active: tuple[int, ...]
+    rows: np.ndarray
+    """(e, q) rows of length 1 that are necessary within the box, without the box."""
+    right: np.ndarray
+    owner: np.ndarray
+    """(e,) bound whose multiplier or slack is 0 on the row."""
+    radius: float
+    middle: np.ndarray
+    """(q,) centre of the largest ball, of that radius."""
+    plain: bool
+    """Whether on each facet exactly one multiplier or slack is 0."""
+    box: int
+    """Number of facets on the box."""
+    edge: np.ndarray
+    """(e,) of bool: whether nothing is feasible beyond; set as the facets are crossed."""
+
+
+class Facets(NamedTuple):
+    """Numbers of facets of all regions, by what is beyond."""
+
+    shared: int
+    """Other regions."""
+    box: int
+    infeasible: int
+    covered: int
+    """Number of the shared ones that were covered piece by piece, as they are degenerate."""
+
+
+@dataclass(slots=True, eq=False)
+class Bounds:
+    """Bounds G v ≤ w + S t, all finite ones one-sided, and the quantities from which regions follow."""
+
+    program: ParametricProgram
+    centre: np.ndarray
+    half: np.ndarray
+    G: np.ndarray = field(init=False)
+    w: np.ndarray = field(init=False)
+    S: np.ndarray = field(init=False)
+    equal: np.ndarray = field(init=False)
+    """(c,) of bool: equalities, which are always active."""
+    names: tuple[str, ...] = field(init=False)
+    source: np.ndarray = field(init=False)
+    """(c,) row of the program's [v; A v], and (c,) the sign: 1 for an upper bound."""
+    sign: np.ndarray = field(init=False)
+    free: np.ndarray = field(init=False)
+    """(N, q + 1) solution without bounds, v = free [t; 1]."""
+    pull: np.ndarray = field(init=False)
+    """(N, c) H⁻¹ G'."""
+    gram: np.ndarray = field(init=False)
+    """(c, c) G H⁻¹ G'."""
+    excess: np.ndarray = field(init=False)
+    """(c, q + 1) by how much the solution without bounds exceeds each."""
+
+    def __post_init__(self) -> None:
+        program, n = self.program, len(self.program.g)
+        H, rows = dense(program.H), np.vstack([np.eye(n), dense(program.A)])
+        curvature = np.linalg.eigvalsh(H)
+        if curvature[0] <= _FLAT * curvature[-1]:
+            takes = "a cost with a unique minimum: give every input a weight, and use netctrl.mpc.formulate.condensed"
+            raise InvalidValue("problem", "a direction without cost", takes)
+        equal = program.lower == program.upper
+        low, high = np.isfinite(program.lower) & ~equal, np.isfinite(program.upper)
+        shift, E = program.E @ self.centre, program.E * self.half
+        self.G = np.vstack([rows[high], -rows[low]])
+        self.w = np.concatenate([(program.upper + shift)[high], -(program.lower + shift)[low]])
+        self.S = np.vstack([E[high], -E[low]])
+        self.equal = np.concatenate([equal[high], np.zeros(low.sum(), dtype=bool)])
+        self.source = np.concatenate([np.flatnonzero(high), np.flatnonzero(low)])
+        self.sign = np.where(np.arange(len(self.w)) < high.sum(), 1.0, -1.0)
+        side = [", equality" if is_equal else ", upper" for is_equal in equal[high]]
+        self.names = tuple(
+            f"{program.names[i]}{at}" for i, at in zip(self.source, side + [", lower"] * low.sum(), strict=True)
+        )
+        linear = np.column_stack([program.F * self.half, program.g + program.F @ self.centre])
+        self.free = -np.linalg.solve(H, linear)
+        self.pull = np.linalg.solve(H, self.G.T)
+        self.gram = 0.5 * (self.G @ self.pull + self.pull.T @ self.G.T)
+        self.excess = self.G @ self.free - np.column_stack([self.S, self.w])
+        fixed = self.gram[np.ix_(self.equal, self.equal)]
+        if len(fixed) and np.linalg.eigvalsh(fixed)[0] <= _DEPENDENT * np.diag(fixed).max():
+            named = ", ".join(name for name, is_equal in zip(self.names, self.equal, strict=True) if is_equal)
+            raise InvalidValue("problem", named, "equalities that don't depend on each other: leave out some")
+
+    def multipliers(self, active: tuple[int, ...]) -> np.ndarray:
+        """Multipliers L [t; 1] of the active bounds, (a, q + 1)."""
+        at = list(active)
+        return np.linalg.solve(self.gram[np.ix_(at, at)], self.excess[at])
+
+    def solution(self, active: tuple[int, ...]) -> np.ndarray:
+        """Solution v = K [t; 1], (N, q + 1)."""
+        return self.free - self.pull[:, list(active)] @ self.multipliers(active)
+
+
+class Search:
+    """Regions found so far, and facets still to be crossed."""
+
+    def __init__(self, bounds: Bounds, most: int) -> None:
+        self.bounds, self.most = bounds, most
+        self.regions: dict[tuple[int, ...], Region] = {}
+        self.looked: dict[tuple[int, ...], Region | None] = {}
+        self.queue: deque[Region] = deque()
+        self.shared = self.box = self.infeasible = self.covered = 0
+        program = bounds.program
+        self.solver = open_solver(program.program(bounds.centre))
+        q = program.n_parameters
+        self.box_rows = np.vstack([np.eye(q), -np.eye(q)])
+
+    def look(self, active: tuple[int, ...]) -> Region | None:
+        """Region of a set of active bounds, queued when it is new; None where it has no interior."""
+        if active not in self.looked:
+            found = self.looked[active] = self._region(active)
+            if found is not None:
+                if len(self.regions) >= self.most:
+                    raise NetctrlError(
+                        f"more than {self.most} regions: tables are for small problems; shorten the horizon or raise "
+                        "max_regions"
+                    )
+                self.regions[active] = found
+                self.queue.append(found)
+        return self.looked[active]
+
+    def _region(self, active: tuple[int, ...]) -> Region | None:
+        from netctrl.mpc.piecewise.geometry import region
+
+        bounds = self.bounds
+        found = region(
+            bounds.gram, bounds.excess, bounds.equal, np.array(active, dtype=np.int64), _DEPENDENT, THIN, _ALIKE
+        )
+        made = Region(active, *found, np.zeros(len(found[0]), dtype=bool))
+        return made if made.radius > THIN else None
+
+    def explore(self) -> None:
+        """Cross facets until all are settled."""
+        while self.queue:
+            region = self.queue.popleft()
+            for k in range(len(region.right)):
+                self._cross(region, k)
+            self.box += region.box
+
+    def _cross(self, region: Region, k: int) -> None:
+        sets, sure = self._beyond(region, k)
+        if sets is not None:
+            found = [self.look(each) for each in sets] if sure else [None]
+            filled = not any(each is None for each in found) or (sure and self._filled(region, k, sets, found))
+            if filled or self._cover(region, k):
+                self.shared += 1
+                self.covered += not filled
+                return
+        region.edge[k] = True
+        self.infeasible += 1
+
+    def _beyond(self, region: Region, k: int) -> tuple[list[tuple[int, ...]] | None, bool]:
+        """Active sets across a facet, None where nothing is feasible; and whether these are known to be all."""
+        bounds, active, i = self.bounds, region.active, int(region.owner[k])
+        if i in active:
+            return [tuple(j for j in active if j != i)], region.plain
+        at = list(active)
+        c = np.linalg.solve(bounds.gram[np.ix_(at, at)], bounds.gram[at, i]) if at else np.zeros(0)
+        left = bounds.gram[i, i] - bounds.gram[i, at] @ c
+        own = bounds.gram[i, i]
+        if left > _DEPENDENT * own and own > 0.0:
+            return [tuple(sorted((*active, i)))], region.plain
+        # Row i is Σ c_j row j: as it enters, λ_j falls where c_j > 0, and the first to reach 0 leaves.
+        scale = np.sqrt(np.diag(bounds.gram)[at] / own) if own > 0.0 else np.ones(len(at))
+        falls = (c * scale > 1e-7) & ~bounds.equal[at]
+        if not falls.any():
+            return None, True
+        out = [at[j] for j in np.flatnonzero(falls)]
+        sets = [tuple(sorted((*(j for j in active if j != each), i))) for each in out]
+        ratios = bounds.multipliers(active)[falls] / c[falls][:, None]
+        return sets, region.plain and not _tied(ratios, region.rows[k], region.right[k])
+
+    def _filled(self, region: Region, k: int, sets: list[tuple[int, ...]], found: list[Region | None]) -> bool:
+        """Whether a facet with several neighbours has one wherever the ratio test says so."""
+        from netctrl.mpc.piecewise.geometry import facet_ball, normalised
+
+        if len(sets) == 1:
+            return False
+        bounds, active, i = self.bounds, region.active, int(region.owner[k])
+        at = list(active)
+        c = np.linalg.solve(bounds.gram[np.ix_(at, at)], bounds.gram[at, i])
+        gone = [next(iter(set(active) - set(each))) for each in sets]
+        ratios = bounds.multipliers(active)[[at.index(j) for j in gone]] / c[[at.index(j) for j in gone]][:, None]
+        for place, neighbour in enumerate(found):
+            if neighbour is None:
+                less = ratios[place] - np.delete(ratios, place, axis=0)
+                rows, right = less[:, :-1].copy(), -less[:, -1].copy()
+                if (normalised(rows, right, np.full(len(right), 1e-11 * np.abs(ratios).max()), 1.0) < 0).any():
+                    continue
+                rows = np.vstack([np.delete(region.rows, k, axis=0), rows, self.box_rows])
+                right = np.concatenate([np.delete(region.right, k), right, np.ones(len(self.box_rows))])
+                if facet_ball(rows, right, region.rows[k], region.right[k])[0] > THIN:
+                    return False
+        return True
+
+    def _cover(self, region: Region, k: int) -> bool:
+        """Cover a facet with the regions beyond it, found by solving the program there; False where it is an edge.
+
+        As the feasible set is convex, a facet is an edge of it everywhere or nowhere.
+        """
+        from netctrl.mpc.piecewise.geometry import facet_ball
+
+        normal, value = region.rows[k], region.right[k]
+        pieces = [
+            (
+                np.vstack([np.delete(region.rows, k, axis=0), self.box_rows]),
+                np.concatenate([np.delete(region.right, k), np.ones(len(self.box_rows))]),
+            )
+        ]
+        while pieces:
+            rows, right = pieces.pop()
+            radius, middle = facet_ball(rows, right, normal, value)
+            if radius <= _SMALL:
+                continue
+            if self.at(np.clip(middle + _EDGE * normal, -1.0, 1.0)) is None:
+                return False
+            beyond = self._solved_beyond(middle, normal, min(radius, 1.0), region.active)
+            # What is left of the piece: beyond each row of the region found, within those before.
+            for row, bound in zip(beyond.rows, beyond.right, strict=True):
+                if row @ normal > -1.0 + _ALIKE:
+                    pieces.append((np.vstack([rows, -row]), np.append(right, -bound - _ALIKE)))
+                    rows, right = np.vstack([rows, row]), np.append(right, bound)
+        return True
+
+    def _solved_beyond(self, point: np.ndarray, normal: np.ndarray, size: float, behind: tuple[int, ...]) -> Region:
+        """Region beyond a facet that touches it at a point."""
+        for step in _STEPS:
+            active = self.at(np.clip(point + max(step * size, 1e-9) * normal, -1.0, 1.0))
+            found = None if active is None or active == behind else self.look(active)
+            if found is not None and (found.rows @ point <= found.right + _ALIKE).all():
+                return found
+        raise NetctrlError(
+            f"no region was found beyond t = {point.round(6).tolist()} of the box, where several bounds become active "
+            "at once: remove bounds that say the same, or solve the program at each state"
+        )
+
+    def at(self, t: np.ndarray) -> tuple[int, ...] | None:
+        """Active set of the solution at t, with independent rows; None without a solution."""
+        bounds, program = self.bounds, self.bounds.program
+        theta = bounds.centre + bounds.half * t
+        shift = program.E @ theta
+        answer = self.solver.solve(program.g + program.F @ theta, program.lower + shift, program.upper + shift)
+        if answer.status is QPStatus.INFEASIBLE:
+            return None
+        if answer.status is not QPStatus.SOLVED:
+            raise NetctrlError(f"no solver settled the program at t = {t.tolist()} of the box: scale the problem")
+        y = answer.multipliers[bounds.source] * bounds.sign
+        y[bounds.equal] = np.inf
+        weight = y * np.sqrt(np.diag(bounds.gram))
+        active: list[int] = []
+        for i in np.argsort(-weight):
+            if not weight[i] > 1e-10 * max(1.0, np.abs(answer.multipliers).max()):
+                break
+            c = np.linalg.solve(bounds.gram[np.ix_(active, active)], bounds.gram[active, i]) if active else np.zeros(0)
+            if bounds.gram[i, i] - bounds.gram[i, active] @ c > _DEPENDENT * bounds.gram[i, i]:
+                active.append(int(i))
+        return tuple(sorted(active))
+
+
+def _tied(ratios: np.ndarray, row: np.ndarray, value: float) -> bool:
+    """Whether two of some affine functions (a, q + 1) of t are equal on all of the hyperplane row·t = value."""
+    along = ratios[:, :-1] @ row
+    on = np.column_stack([ratios[:, :-1] - along[:, None] * row, ratios[:, -1] + along * value])
+    size = max(np.abs(on).max(), 1e-300)
+    return any((np.abs(on[i] - on[:i]).max(axis=1) <= 1e-9 * size).any() for i in range(1, len(on)))
+
+
+def found_regions(bounds: Bounds, most: int) -> tuple[list[Region], Facets]:
+    """All regions with an interior, the largest first, and what is beyond their facets."""
+    search = Search(bounds, most)
+    for t in _feasible_points(bounds):
+        active = search.at(t)
+        if active is not None and search.look(active) is not None:
+            break
+    search.explore()
+    facets = Facets(search.shared, search.box, search.infeasible, search.covered)
+    return sorted(search.regions.values(), key=lambda each: -each.radius), facets
+
+
+def _feasible_points(bounds: Bounds) -> list[np.ndarray]:
+    """Points t with a solution, inside the feasible set where it has an interior; empty where it has none."""
+    q = bounds.S.shape[1]
+    ends = [_reach(bounds, direction) for direction in np.vstack([np.eye(q), -np.eye(q)])]
+    if not all(feasible for feasible, _ in ends):
+        return []
+    shares = np.random.default_rng(0).dirichlet(np.ones(2 * q), 50)
+    return list(np.vstack([np.full(2 * q, 0.5 / q), shares]) @ np.array([t for _, t in ends]))
+
+
+def _reach(bounds: Bounds, direction: np.ndarray) -> tuple[bool, np.ndarray]:
+    """Whether any t is feasible, and the feasible t with the least direction·t."""
+    from scipy.optimize import linprog
+
+    n, q = bounds.G.shape[1], bounds.S.shape[1]
+    both, equal = np.hstack([bounds.G, -bounds.S]), bounds.equal
+    found = linprog(
+        np.concatenate([np.zeros(n), direction]),
+        A_ub=both[~equal],
+        b_ub=bounds.w[~equal],
+        A_eq=both[equal] if equal.any() else None,
+        b_eq=bounds.w[equal] if equal.any() else None,
+        bounds=[*[(None, None)] * n, *[(-1.0, 1.0)] * q],
+        method="highs",
+    )
+    return found.status == 0, found.x[n:] if found.status == 0 else np.full(q, np.nan)
