@@ -93,6 +93,7 @@ _INNER = {
     "pace_trace": "netctrl.laws.pacing.pacing",
     "piecewise_law": "netctrl.mpc.piecewise.law",
     "program_in_c": "netctrl.mpc.c.program",
+    "prove_mpc": "netctrl.mpc.proof",
     "solve_qp": "netctrl.mpc.qp.solve",
     "to_continuous": "netctrl.ident.families.continuous",
     "window_in_c": "netctrl.mpc.c.window",

@@ -324,6 +324,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "solve_dare": {"A": [[0.5]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "S": None, "method": "auto"},
         "mpc_estimator": {"problem": problem, "disturbance": "output", "kind": "step", "periods": ()}
         | {"process_noise": None, "disturbance_noise": 1.0, "measurement_noise": 1.0},
+        "prove_mpc": {"problem": problem, "reference": 0.0, "disturbances": []},
         "solve_mpc": {"problem": problem, "state": [0.5], "past_inputs": None, "solver": "daqp", "form": "condensed"}
         | {"reference": 1.0, "state_reference": None, "input_reference": [[0.0], [0.1]], "disturbances": None}
         | {"past_disturbances": None},

@@ -181,7 +181,7 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
 
 
 class Target(NamedTuple):
-    """States and inputs with which outputs meet their reference, from the first input on, for K = 1 or P + 1 samples."""
+    """States and inputs with which outputs meet their reference from the first input on, for K = 1 or P + 1 samples."""
 
     constant: np.ndarray
     """(n + nd + m, p + m + nw) [x_s; 0; u_s] by [r; u_ref; w]."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -13,8 +15,13 @@ from netctrl.mpc.receding import receding_controller, start_receding, step_reced
 
 
 def design(seed: int) -> MpcProof:
+    """A proof of the first of some random problems that has one."""
+    found = (drawn(np.random.default_rng([43, seed, attempt])) for attempt in itertools.count())
+    return next(proof for proof in found if proof.holds)
+
+
+def drawn(random: np.random.Generator) -> MpcProof:
     """A random problem: stable, integrating or unstable, with delays, rates, soft and mixed rows, and a reference."""
-    random = np.random.default_rng([43, seed])
     n, m = int(random.integers(1, 5)), int(random.integers(1, 3))
     A, B, C = random.standard_normal((n, n)), random.standard_normal((n, m)), random.standard_normal((m, n))
     A *= random.choice([0.6, 0.95, 1.0, 1.15]) / np.abs(np.linalg.eigvals(A)).max()
@@ -65,19 +72,18 @@ def run(proof: MpcProof, share: float, random: np.random.Generator, steps: int) 
 @pytest.mark.parametrize("seed", range(8))
 def test_from_the_edge_of_the_region_every_plan_is_feasible(seed: int) -> None:
     proof, random = design(seed), np.random.default_rng(seed)
-    if not proof.holds:
-        pytest.skip(proof.missing[0])
     for share in (1.0 - 1e-7, 1.0 - 1e-7, 0.5):
         wrong, _ = run(proof, share, random, 25)
         assert not wrong
-    _, error = run(proof, 0.9, random, 400)
-    assert error < 1e-3
+    slowest = np.abs(np.linalg.eigvals(np.asarray(proof.difference.A))).max()
+    _, error = run(proof, 0.9, random, 100 + int(np.log(1e-6) / np.log(slowest)))
+    assert error < 1e-4
 
 
 def test_beyond_the_edge_there_is_no_plan() -> None:
     for seed in range(12):
         proof, random = design(seed), np.random.default_rng(seed)
-        if proof.holds and not np.isfinite(proof.problem.output_soft_weight).any():
+        if not np.isfinite(proof.problem.output_soft_weight).any():
             wrong, _ = run(proof, 1.0 + 1e-4, random, 1)
             unbounded = not np.isfinite(proof.extent).all()
             assert wrong.startswith("infeasible") or unbounded
