@@ -102,10 +102,10 @@ def mpc_estimator(
     >>> from netctrl.mpc.receding import receding_controller, start_receding, step_receding
     >>> controller = receding_controller(problem, estimator=mpc_estimator(problem))
     >>> state, x = start_receding(controller), 0.0
-    >>> for _ in range(60):
+    >>> for _ in range(100):
     ...     state = step_receding(controller, state, [x + 0.3], reference=1.0)
     ...     x = 0.8 * x + 0.5 * (state.applied[0] + 0.2)
-    >>> round(x + 0.3, 6)
+    >>> round(float(x) + 0.3, 6)
     1.0
     """
     plant = checked_kind("problem", problem, MpcProblem).plant
@@ -177,7 +177,7 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
 
 
 class Target(NamedTuple):
-    """States and inputs with which outputs meet their reference, from the first input on, for K = 1 or P + 1 samples."""
+    """States and inputs with which outputs meet their reference, from the first input on; K = 1 or P + 1 samples."""
 
     constant: np.ndarray
     """(n + nd + m, p + m + nw) [x_s; 0; u_s] by [r; u_ref; w]."""
