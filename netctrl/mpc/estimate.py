@@ -102,10 +102,10 @@ def mpc_estimator(
     >>> from netctrl.mpc.receding import receding_controller, start_receding, step_receding
     >>> controller = receding_controller(problem, estimator=mpc_estimator(problem))
     >>> state, x = start_receding(controller), 0.0
-    >>> for _ in range(60):
+    >>> for _ in range(100):
     ...     state = step_receding(controller, state, [x + 0.3], reference=1.0)
     ...     x = 0.8 * x + 0.5 * (state.applied[0] + 0.2)
-    >>> round(x + 0.3, 6)
+    >>> round(float(x) + 0.3, 6)
     1.0
     """
     plant = checked_kind("problem", problem, MpcProblem).plant
@@ -157,9 +157,6 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
     def wide(value: np.ndarray, fill: float) -> np.ndarray:
         return np.concatenate([value, np.full(nd, fill)])
 
-    def among(value: np.ndarray) -> np.ndarray:
-        return np.insert(value, [n] * nd, 0.0, axis=1)
-
     def square(value: np.ndarray) -> np.ndarray:
         return np.pad(value, [(0, 0)] * (value.ndim - 2) + [(0, nd)] * 2)
 
@@ -168,8 +165,7 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
         problem,
         plant=estimator.plant,
         state_weight=square(problem.state_weight),
-        terminal_weight=None if problem.outputs_at_end else among(among(problem.terminal_weight).T),
-        terminal_rows=among(problem.terminal_rows),
+        terminal_weight=None if problem.outputs_at_end else square(problem.terminal_weight),
         state_lower=wide(problem.state_lower, -np.inf),
         state_upper=wide(problem.state_upper, np.inf),
         soft_weight=wide(problem.soft_weight, np.inf),
@@ -181,7 +177,7 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
 
 
 class Target(NamedTuple):
-    """States and inputs with which outputs meet their reference from the first input on, for K = 1 or P + 1 samples."""
+    """States and inputs with which outputs meet their reference, from the first input on; K = 1 or P + 1 samples."""
 
     constant: np.ndarray
     """(n + nd + m, p + m + nw) [x_s; 0; u_s] by [r; u_ref; w]."""
