@@ -108,7 +108,9 @@ def public(name: str) -> Any:
 def usual() -> dict[str, dict[str, Any]]:
     """A short call of each public name, by its arguments."""
     plant = netctrl.StateSpace([[0.9]], [[1.0]], [[1.0]], dt=1.0)
-    problem = netctrl.MpcProblem(plant=plant, horizon=2, state_weight=1.0, input_weight=1.0, input_lower=-1.0)
+    problem = netctrl.MpcProblem(
+        plant=plant, horizon=2, state_weight=1.0, output_weight=1.0, input_weight=1.0, input_lower=-1.0
+    )
     program = QuadraticProgram(np.eye(1), [0.0], np.zeros((0, 1)), [-1.0], [1.0])
     law = netctrl.pacing(mode="target-rtt").law
     network = Network(

@@ -157,6 +157,9 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
     def wide(value: np.ndarray, fill: float) -> np.ndarray:
         return np.concatenate([value, np.full(nd, fill)])
 
+    def among(value: np.ndarray) -> np.ndarray:
+        return np.insert(value, [n] * nd, 0.0, axis=1)
+
     def square(value: np.ndarray) -> np.ndarray:
         return np.pad(value, [(0, 0)] * (value.ndim - 2) + [(0, nd)] * 2)
 
@@ -165,7 +168,8 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
         problem,
         plant=estimator.plant,
         state_weight=square(problem.state_weight),
-        terminal_weight=None if problem.outputs_at_end else square(problem.terminal_weight),
+        terminal_weight=None if problem.outputs_at_end else among(among(problem.terminal_weight).T),
+        terminal_rows=among(problem.terminal_rows),
         state_lower=wide(problem.state_lower, -np.inf),
         state_upper=wide(problem.state_upper, np.inf),
         soft_weight=wide(problem.soft_weight, np.inf),

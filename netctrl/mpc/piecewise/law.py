@@ -245,13 +245,21 @@ class _Piece(NamedTuple):
     active: frozenset[int]
     radius: float
     middle: np.ndarray
+    walls: tuple[set[bytes], set[bytes]]
+    """Its rows, rounded, and the same seen from beyond: a neighbour has one of these."""
+
+
+def _walls(rows: np.ndarray, right: np.ndarray) -> tuple[set[bytes], set[bytes]]:
+    sides = np.round(np.column_stack([rows, right]), 6)
+    return {(each + 0.0).tobytes() for each in sides}, {(0.0 - each).tobytes() for each in sides}
 
 
 def _piece(bounds: Bounds, region: Region) -> _Piece:
     program, m = bounds.program, len(bounds.program.input_scale)
     law = bounds.solution(region.active)[:m] * program.input_scale[:, None]
     law -= program.gains[0] @ np.column_stack([np.diag(bounds.half), bounds.centre])
-    return _Piece(region.rows, region.right, region.edge, law, frozenset(region.active), region.radius, region.middle)
+    walls, active = _walls(region.rows, region.right), frozenset(region.active)
+    return _Piece(region.rows, region.right, region.edge, law, active, region.radius, region.middle, walls)
 
 
 def _merged(pieces: list[_Piece], unit: np.ndarray) -> list[_Piece]:
@@ -267,7 +275,7 @@ def _merged(pieces: list[_Piece], unit: np.ndarray) -> list[_Piece]:
             while parts:
                 one, at = parts.pop(), 0
                 while at < len(parts):
-                    both = _union(one, parts[at])
+                    both = None if one.walls[0].isdisjoint(parts[at].walls[1]) else _union(one, parts[at])
                     if both is None:
                         at += 1
                     else:
@@ -290,14 +298,13 @@ def _union(one: _Piece, other: _Piece) -> _Piece | None:
     if not convex:
         return None
     keep, keep_other = keep[: len(one.right)], keep_other[: len(other.right)]
-    rows, right = (
-        np.vstack([one.rows[keep], other.rows[keep_other], box]),
-        np.append(one.right[keep], other.right[keep_other]),
-    )
-    edge, right = np.append(one.edge[keep], other.edge[keep_other]), np.append(right, ends)
+    rows = np.vstack([one.rows[keep], other.rows[keep_other], box])
+    right = np.concatenate([one.right[keep], other.right[keep_other], ends])
+    edge = np.append(one.edge[keep], other.edge[keep_other])
     radius, middle = largest_ball(rows, right)
     needed = np.flatnonzero(necessary(rows, right, middle)[: len(edge)])
     # A row of both may bound the feasible set along one of them only.
     same = (np.abs(rows[needed, None] - rows[: len(edge)]) < 1e-8).all(axis=2)
-    walls = (same & (np.abs(right[needed, None] - right[: len(edge)]) < 1e-8) & edge).any(axis=1)
-    return _Piece(rows[needed], right[needed], walls, one.law, one.active & other.active, radius, middle)
+    edge = (same & (np.abs(right[needed, None] - right[: len(edge)]) < 1e-8) & edge).any(axis=1)
+    rows, right, active = rows[needed], right[needed], one.active & other.active
+    return _Piece(rows, right, edge, one.law, active, radius, middle, _walls(rows, right))

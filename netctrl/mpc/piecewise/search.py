@@ -2,11 +2,11 @@
 
 min ½ v'Hv + (f + F t)'v, G v ≤ w + S t, t in [−1, 1]. A region is known by its set of active bounds. Across a facet on
 which exactly one row is 0 the active set is known (Tøndel, Johansen, Bemporad, Theorem 2): a multiplier that reaches 0
-leaves the set; a bound that is reached enters it; where its row depends on the active ones, one of them leaves, by the
-ratio test of the dual simplex method, or nothing beyond is feasible. On other facets (several rows coincide, ratios are
-equal, bounds are active without a multiplier) the program is solved just beyond, and the regions found are taken off
-the facet until nothing is left of it. With all facets settled, the regions have no border but the box and the feasible
-set, which is convex, so none is missed: up to regions of a ball below `THIN`, and what is behind facets below `_SMALL`.
+leaves the set; a bound that is reached enters it; where its row depends on the active ones, one of them leaves, or
+nothing beyond is feasible (Farkas). On other facets (several bounds may leave, several rows coincide, bounds are active
+without a multiplier) the program is solved just beyond, and the regions found are taken off the facet until nothing is
+left of it. With all facets settled, the regions have no border but the box and the feasible set, which is convex, so
+none is missed: up to regions of a ball below `THIN`, and what is behind facets below `_SMALL`.
 
 Sources: Tøndel, Johansen, Bemporad, Automatica 39 (2003) 489-497; Spjøtvold, Kerrigan, Jones, Tøndel, Johansen,
 Automatica 42 (2006) 2209-2214, for facets with several neighbours.
@@ -61,9 +61,11 @@ class Facets(NamedTuple):
     shared: int
     """Other regions."""
     box: int
+    """The edge of the box."""
     infeasible: int
+    """No solution."""
     covered: int
-    """Number of the shared ones that were covered piece by piece, as they are degenerate."""
+    """Number of the shared ones that were covered piece by piece, as several regions may be beyond."""
 
 
 @dataclass(slots=True, eq=False)
@@ -178,60 +180,32 @@ class Search:
             self.box += region.box
 
     def _cross(self, region: Region, k: int) -> None:
-        sets, sure = self._beyond(region, k)
-        if sets is not None:
-            found = [self.look(each) for each in sets] if sure else [None]
-            filled = not any(each is None for each in found) or (sure and self._filled(region, k, sets, found))
-            if filled or self._cover(region, k):
-                self.shared += 1
-                self.covered += not filled
-                return
-        region.edge[k] = True
-        self.infeasible += 1
+        """Settle one facet."""
+        alone, other = self._beyond(region, k)
+        if alone and other is not None and self.look(other) is not None:
+            self.shared += 1
+        elif not (alone and other is None) and self._cover(region, k):
+            self.shared += 1
+            self.covered += 1
+        else:
+            region.edge[k] = True
+            self.infeasible += 1
 
-    def _beyond(self, region: Region, k: int) -> tuple[list[tuple[int, ...]] | None, bool]:
-        """Active sets across a facet, None where nothing is feasible; and whether these are known to be all."""
+    def _beyond(self, region: Region, k: int) -> tuple[bool, tuple[int, ...] | None]:
+        """Whether one active set is known to be across a facet, and which; None where nothing is feasible there."""
         bounds, active, i = self.bounds, region.active, int(region.owner[k])
         if i in active:
-            return [tuple(j for j in active if j != i)], region.plain
-        at = list(active)
+            return region.plain, tuple(j for j in active if j != i)
+        at, own = list(active), bounds.gram[i, i]
         c = np.linalg.solve(bounds.gram[np.ix_(at, at)], bounds.gram[at, i]) if at else np.zeros(0)
-        left = bounds.gram[i, i] - bounds.gram[i, at] @ c
-        own = bounds.gram[i, i]
-        if left > _DEPENDENT * own and own > 0.0:
-            return [tuple(sorted((*active, i)))], region.plain
+        if bounds.gram[i, i] - bounds.gram[i, at] @ c > _DEPENDENT * own > 0.0:
+            return region.plain, tuple(sorted((*active, i)))
         # Row i is Σ c_j row j: as it enters, λ_j falls where c_j > 0, and the first to reach 0 leaves.
         scale = np.sqrt(np.diag(bounds.gram)[at] / own) if own > 0.0 else np.ones(len(at))
-        falls = (c * scale > 1e-7) & ~bounds.equal[at]
-        if not falls.any():
-            return None, True
-        out = [at[j] for j in np.flatnonzero(falls)]
-        sets = [tuple(sorted((*(j for j in active if j != each), i))) for each in out]
-        ratios = bounds.multipliers(active)[falls] / c[falls][:, None]
-        return sets, region.plain and not _tied(ratios, region.rows[k], region.right[k])
-
-    def _filled(self, region: Region, k: int, sets: list[tuple[int, ...]], found: list[Region | None]) -> bool:
-        """Whether a facet with several neighbours has one wherever the ratio test says so."""
-        from netctrl.mpc.piecewise.geometry import facet_ball, normalised
-
-        if len(sets) == 1:
-            return False
-        bounds, active, i = self.bounds, region.active, int(region.owner[k])
-        at = list(active)
-        c = np.linalg.solve(bounds.gram[np.ix_(at, at)], bounds.gram[at, i])
-        gone = [next(iter(set(active) - set(each))) for each in sets]
-        ratios = bounds.multipliers(active)[[at.index(j) for j in gone]] / c[[at.index(j) for j in gone]][:, None]
-        for place, neighbour in enumerate(found):
-            if neighbour is None:
-                less = ratios[place] - np.delete(ratios, place, axis=0)
-                rows, right = less[:, :-1].copy(), -less[:, -1].copy()
-                if (normalised(rows, right, np.full(len(right), 1e-11 * np.abs(ratios).max()), 1.0) < 0).any():
-                    continue
-                rows = np.vstack([np.delete(region.rows, k, axis=0), rows, self.box_rows])
-                right = np.concatenate([np.delete(region.right, k), right, np.ones(len(self.box_rows))])
-                if facet_ball(rows, right, region.rows[k], region.right[k])[0] > THIN:
-                    return False
-        return True
+        falls = np.flatnonzero((c * scale > 1e-7) & ~bounds.equal[at])
+        if not len(falls):
+            return True, None
+        return region.plain and len(falls) == 1, tuple(sorted({*active, i} - {at[falls[0]]}))
 
     def _cover(self, region: Region, k: int) -> bool:
         """Cover a facet with the regions beyond it, found by solving the program there; False where it is an edge.
@@ -295,14 +269,6 @@ class Search:
             if bounds.gram[i, i] - bounds.gram[i, active] @ c > _DEPENDENT * bounds.gram[i, i]:
                 active.append(int(i))
         return tuple(sorted(active))
-
-
-def _tied(ratios: np.ndarray, row: np.ndarray, value: float) -> bool:
-    """Whether two of some affine functions (a, q + 1) of t are equal on all of the hyperplane row·t = value."""
-    along = ratios[:, :-1] @ row
-    on = np.column_stack([ratios[:, :-1] - along[:, None] * row, ratios[:, -1] + along * value])
-    size = max(np.abs(on).max(), 1e-300)
-    return any((np.abs(on[i] - on[:i]).max(axis=1) <= 1e-9 * size).any() for i in range(1, len(on)))
 
 
 def found_regions(bounds: Bounds, most: int) -> tuple[list[Region], Facets]:

@@ -328,7 +328,7 @@ def test_thousands_of_regions() -> None:
     problem = random_problem(2, 5, 1, 6)
     law = piecewise_law(problem, -3.0, 3.0, merge=False)
     assert len(law.offset) > 1000
-    assert law.facets.covered == 0  # each facet's neighbour follows from its active set
+    assert law.facets.covered < 0.2 * law.facets.shared  # of the others the neighbour follows from the active set
     assert law.most_tests < 160  # of about 8,000 rows
     found = check_piecewise(law, problem, np.random.default_rng(3), samples=1500)
     assert (found.missed, found.invented) == (0, 0)
