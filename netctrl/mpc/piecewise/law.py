@@ -72,6 +72,7 @@ class PiecewiseLaw:
     facets: Facets
     """Numbers of facets by what is beyond them, before merging."""
     tree: SearchTree
+    """By which a point's region is found."""
 
     def __post_init__(self) -> None:
         for part in (self.centre, self.half, self.rows, self.right, self.edge, self.first, self.gain, self.offset):
