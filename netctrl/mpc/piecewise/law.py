@@ -40,6 +40,7 @@ class SearchTree(NamedTuple):
     leaf_first: np.ndarray
     """(leaves + 1,)"""
     leaf: np.ndarray
+    """(any,) indices of regions."""
     depth: int
     """Nodes on the longest path."""
 
