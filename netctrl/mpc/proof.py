@@ -12,7 +12,7 @@ Sources: Mayne, Rawlings, Rao, Scokaert, Automatica 36 (2000) 789-814, for the t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -47,11 +47,12 @@ class MpcProof:
     """(m,) u_s."""
     reference: np.ndarray
     """(p,)"""
+    disturbances: np.ndarray
+    """(nw,) measured ones."""
     gain: np.ndarray
     """(m, q) K of the law without bounds, by z; empty without one."""
     steps: int
     """Samples after which the terminal set's rows are implied by the ones before."""
-    _region: tuple[np.ndarray, np.ndarray, np.ndarray] = field(repr=False)
 
     @property
     def holds(self) -> bool:
@@ -91,9 +92,30 @@ class MpcProof:
     @cached_property
     def extent(self) -> np.ndarray:
         """Lowest and greatest z of the region along each axis from z_s on, shape (q, 2)."""
-        eye = np.eye(self._region[2].shape[1])
-        at = np.concatenate([self.steady_state, _past(self.problem, self.steady_input)])
+        at = self._steady_z
+        eye = np.eye(len(at))
         return np.array([[at[i] - self.farthest(-each), at[i] + self.farthest(each)] for i, each in enumerate(eye)])
+
+    @property
+    def _steady_z(self) -> np.ndarray:
+        return np.concatenate([self.steady_state, _past(self.problem, self.steady_input)])
+
+    @cached_property
+    def _region(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Rows, right sides and effect of θ: starts z_s + d with rows V + moved d ≤ right for some V are feasible."""
+        if not self.holds:
+            raise InvalidValue("problem", "one without a proof", f"a proved one: {self.missing[0]}")
+        w = self.disturbances
+        program = formulated(self.problem, "condensed", Given(disturbances="constant" if len(w) else "none"))
+        both = np.vstack([np.eye(len(program.g)), dense(program.A)])
+        at, E = np.concatenate([self._steady_z, w]), dense(program.E)
+        rows, right, moved = [], [], []
+        for sign, bound in ((1.0, program.upper), (-1.0, program.lower)):
+            here = np.isfinite(bound)
+            rows.append(sign * both[here])
+            right.append(sign * (bound + E @ at)[here])
+            moved.append(-sign * E[here, : len(at) - len(w)])
+        return np.vstack(rows), np.concatenate(right), np.vstack(moved)
 
     @cached_property
     def difference(self) -> StateSpace:
@@ -175,7 +197,6 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0, disturbances: Any = 0.0
             raise InvalidValue(name, value.tolist(), f"{len(value)} finite numbers")
     made = stages(problem)
     missing, x, u = [], np.zeros(n), np.zeros(problem.n_inputs)
-    none = (np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)))
     if problem.blocks is not None:
         missing.append("inputs are held in blocks, so that a plan shifted by a sample is none: prove it without blocks")
     if len(np.unique(made.kind[:-1])) > 1 and problem.blocks is None:
@@ -187,16 +208,16 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0, disturbances: Any = 0.0
     if law is None and not missing:
         missing.append("the cost doesn't see each growing or lasting mode, or no input moves it: weigh all outputs")
     if missing or law is None:
-        return MpcProof(problem, tuple(missing), x, u, r, np.zeros((0, 0)), 0, none)
+        return MpcProof(problem, tuple(missing), x, u, r, w, np.zeros((0, 0)), 0)
     K, X = law
     z = np.concatenate([x, _past(problem, u)])
     G, b, outside = _rows(problem, made, K, z, u, w)
     if outside:
-        return MpcProof(problem, (outside,), x, u, r, K, 0, none)
+        return MpcProof(problem, (outside,), x, u, r, w, K, 0)
     found = invariant(made.A[0] - made.B[0] @ K, G / b[:, None])
     if found is None:
         said = f"the terminal set has over {_MOST_ROWS} rows, or needs over {_MOST_STEPS} samples: take greater weights"
-        return MpcProof(problem, (f"{said} on what settles slowly, or longer samples",), x, u, r, K, 0, none)
+        return MpcProof(problem, (f"{said} on what settles slowly, or longer samples",), x, u, r, w, K, 0)
     rows, steps = found
     proved = replace(
         problem,
@@ -205,7 +226,7 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0, disturbances: Any = 0.0
         terminal_upper=1.0 + rows @ z,
         **{f"{name}_scale": None for name in ("input", "state") if not getattr(problem, f"{name}_scale").any()},
     )
-    return MpcProof(proved, (), x, u, r, K, steps, _region(proved, z, w))
+    return MpcProof(proved, (), x, u, r, w, K, steps)
 
 
 def invariant(Phi: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, int] | None:
@@ -308,18 +329,3 @@ def _rows(
                 G.append(sign * row)
                 b.append(room)
     return np.array(G).reshape(-1, len(z)), np.array(b), ""
-
-
-def _region(problem: MpcProblem, z: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, right sides and effect of θ: starts z_s + d with rows V + moved d ≤ right for some V are feasible."""
-    program = formulated(problem, "condensed", Given(disturbances="constant" if len(w) else "none"))
-    variables = len(program.g)
-    both = np.vstack([np.eye(variables), dense(program.A)])
-    at = np.concatenate([z, w])
-    E, rows, right, moved = dense(program.E), [], [], []
-    for sign, bound in ((1.0, program.upper), (-1.0, program.lower)):
-        here = np.isfinite(bound)
-        rows.append(sign * both[here])
-        right.append(sign * (bound + E @ at)[here])
-        moved.append(-sign * E[here, : len(z)])
-    return np.vstack(rows), np.concatenate(right), np.vstack(moved)
