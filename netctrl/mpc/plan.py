@@ -236,7 +236,7 @@ def planned(
     `near` knows the active set of the sample before, which is tried first. A plan of the solver that fails the check is
     refined; so is the clipped regulator, where the solver has no plan.
     """
-    case = program.case(theta)
+    case = program.case(theta) if near is None else near.case(theta)
     found = None if near is None else near.plan(case, theta)
     if found is not None:
         errors = residuals(case, *found)

@@ -228,26 +228,25 @@ def step_receding(
         status, reason = QPStatus.FAILED, "a measurement was not finite"
     if found is not None and status is QPStatus.SOLVED:
         u, plan = np.minimum(np.maximum(found.inputs[0], low), high), found.inputs
-        after = state._replace(failing=0)
+        changes = _changes(failing=0)
     else:
         holds, plan = state.failing < controller.hold, _later(plan)
         u = np.clip(state.applied, low, high) if holds else controller.safe_input
-        after = state._replace(
-            failed_at=theta,
-            reason=reason,
-            failures=state.failures + 1,
-            failing=state.failing + 1,
-            held=state.held + holds,
-            safe=state.safe + (not holds),
-        )
+        changes = _changes(failed_at=theta, reason=reason, held=state.held + holds, safe=state.safe + (not holds))
+        changes |= {"failures": state.failures + 1, "failing": state.failing + 1}
     past = np.concatenate([state.past, u[None]])
     if estimator is not None:
         acting = _acting(problem, past, problem.delays + problem.measurement_delay, drawn[0] if len(drawn) else w[0])
         at = dense(problem.plant.A) @ at + dense(problem.plant.B) @ acting
-        after = after._replace(estimate=at)
+        changes["estimate"] = at
     if len(drawn):
-        after = after._replace(past_disturbances=np.concatenate([drawn[1:], w[:1]]))
-    return after._replace(applied=u, past=past[1:], plan=plan, status=status, steps=state.steps + 1)
+        changes["past_disturbances"] = np.concatenate([drawn[1:], w[:1]])
+    return state._replace(applied=u, past=past[1:], plan=plan, status=status, steps=state.steps + 1, **changes)
+
+
+def _changes(**fields: Any) -> dict[str, Any]:
+    """Fields of the next state, gathered for one replacement, each of which takes a while."""
+    return fields
 
 
 def _corrected(controller: RecedingController, state: RecedingState, measured: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ _MOST = 2000  # rows with a bound, whose square is kept
 class DualSet:
     """Products of a condensed program, and the active set of the last solution."""
 
-    __slots__ = ("_active", "_data", "_program", "_root")
+    __slots__ = ("_active", "_case", "_data", "_given", "_program", "_root")
 
     def __init__(self, program: ParametricProgram) -> None:
         m = len(program.input_scale)
@@ -51,6 +51,7 @@ class DualSet:
         )
         self._data = tuple(np.ascontiguousarray(each) for each in data)
         self._active = np.zeros(len(used), dtype=np.int8)
+        self._given, self._case = np.zeros(0), program.case(np.zeros(program.n_parameters))
         most = min(len(used), size + int(np.isfinite(square[there]).sum()))  # independent ones, and any soft ones
         self._program, self._root = program, np.empty((most, most))
 
@@ -63,6 +64,13 @@ class DualSet:
             return cls(program) if rows <= _MOST else None
         except np.linalg.LinAlgError:
             return None
+
+    def case(self, theta: np.ndarray) -> Case:
+        """`ParametricProgram.case`, whose terms are kept as long as references and disturbances are the same."""
+        q = self._program.gains.shape[2]
+        if not np.array_equal(theta[q:], self._given):
+            self._given, self._case = theta[q:].copy(), self._program.case(theta)
+        return self._case._replace(start=theta[:q])
 
     def plan(self, case: Case, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
         """Inputs, states and the multipliers of inputs and rows; None where the set does not settle."""
