@@ -89,7 +89,7 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
     struct active a;
     double free_[K], bound[K], r[N], l[N];
     double excess = 0.0, y = 0.0, sign = 0.0;
-    int entering = -1, status = 2, turn = 0;
+    int entering = -1, status = 2, turn = 0, settled = 0;
 
     a.count = 0;
     for (int i = 0; i < K; i++) {
@@ -104,7 +104,6 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
         if (entering < 0) {
             double worst = 0.0;
             double row[K];
-            settle(&a, free_, bound);
             for (int i = 0; i < K; i++)
                 row[i] = free_[i];
             for (int j = 0; j < a.count; j++)
@@ -121,10 +120,17 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
                     worst = above > below ? above : below;
                 }
             }
+            if (entering < 0 && !settled) { /* all again without the rounding of the steps */
+                settle(&a, free_, bound);
+                settled = 1;
+                turn--;
+                continue;
+            }
             if (entering < 0) {
                 status = 0;
                 break;
             }
+            settled = 0;
             bound[entering] = sign > 0.0 ? high[entering] : low[entering];
             excess = sign * (row[entering] - bound[entering]);
             y = 0.0;

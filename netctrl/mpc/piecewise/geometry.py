@@ -18,6 +18,22 @@ _DANTZIG = 100  # pivots with the largest slope, which may cycle; then the first
 
 
 @njit(cache=True)
+def _dot(a: np.ndarray, b: np.ndarray) -> float:
+    found = 0.0
+    for k in range(len(a)):
+        found += a[k] * b[k]
+    return found
+
+
+@njit(cache=True)
+def _alike(a: np.ndarray, b: np.ndarray, alike: float) -> bool:
+    far = 0.0
+    for k in range(len(a)):
+        far = max(far, abs(a[k] - b[k]))
+    return far < alike
+
+
+@njit(cache=True)
 def maximise(cost: np.ndarray, rows: np.ndarray, right: np.ndarray) -> np.ndarray:
     """The t (q,) with the largest cost·t on rows t ≤ right, right ≥ 0; NaN for a polyhedron without an end."""
     count, q = rows.shape
@@ -121,7 +137,9 @@ def normalised(rows: np.ndarray, right: np.ndarray, noise: np.ndarray, reach: fl
     met by none. Rows of the latter kinds become 0 ≤ 1. `noise`: size of what rounding leaves of a row."""
     kind = np.ones(len(right), np.int64)
     for i in range(len(right)):
-        size, sum_ = np.sqrt(np.sum(rows[i] ** 2)), reach * np.sum(np.abs(rows[i]))
+        size, sum_ = np.sqrt(_dot(rows[i], rows[i])), 0.0
+        for k in range(rows.shape[1]):
+            sum_ += reach * abs(rows[i, k])
         if size <= noise[i] and abs(right[i]) <= noise[i]:
             kind[i] = 2
         elif right[i] > sum_ + noise[i]:
@@ -144,13 +162,31 @@ def largest_ball(rows: np.ndarray, right: np.ndarray) -> tuple[float, np.ndarray
     wide, shifted = np.ones((count, q + 1)), right - worst
     wide[:, :q] = rows
     for i in range(count):
-        if not np.any(rows[i]):
+        if _dot(rows[i], rows[i]) == 0.0:
             wide[i, q] = 0.0
     cost = np.zeros(q + 1)
     cost[q] = 1.0
     found = maximise(cost, wide, shifted)
     # As the rows have it, not as the last dictionary has it.
     return np.min(right - rows @ found[:q]), found[:q]
+
+
+@njit(cache=True)
+def _farthest(i: int, rows: np.ndarray, reach: np.ndarray, needed: np.ndarray) -> tuple[np.ndarray, float]:
+    """The t with the largest rows[i] t where the needed rows hold, row i up to 1 beyond, and that value."""
+    count, q = rows.shape
+    some, ends = np.zeros((count + 1 + 2 * q, q)), np.full(count + 1 + 2 * q, 10.0)
+    for k in range(q):
+        some[k, k], some[q + k, k] = 1.0, -1.0
+    at = 2 * q
+    for k in range(count):
+        if k == i or needed[k]:
+            for j in range(q):
+                some[at, j] = rows[k, j]
+            ends[at] = reach[k] + (1.0 if k == i else 0.0)
+            at += 1
+    t = maximise(rows[i], some[:at], ends[:at])
+    return t, _dot(rows[i], t)
 
 
 @njit(cache=True)
@@ -161,7 +197,7 @@ def necessary(rows: np.ndarray, right: np.ndarray, middle: np.ndarray) -> np.nda
     """
     count, q = rows.shape
     reach = right - rows @ middle
-    needed = np.zeros(count, np.bool_)
+    needed, undecided = np.zeros(count, np.bool_), np.ones(count, np.bool_)
     for k in range(q):  # rays along the axes find rows between which everything is bounded, and most facets
         for side in (1.0, -1.0):
             hit, least = -1, np.inf
@@ -169,44 +205,25 @@ def necessary(rows: np.ndarray, right: np.ndarray, middle: np.ndarray) -> np.nda
                 speed = side * rows[i, k]
                 if speed > 0.0 and reach[i] < least * speed:
                     hit, least = i, reach[i] / speed
-            needed[hit] = True
-    open_ = ~needed
+            needed[hit], undecided[hit] = True, False
     for i in range(count):
-        if not np.any(rows[i]):
-            open_[i] = False
-    bounds = np.concatenate((np.eye(q), -np.eye(q)))
-    for i in range(count):
-        while open_[i]:
-            at = np.flatnonzero(needed)
-            size = len(at)
-            some, some_right = np.empty((size + 1 + 2 * q, q)), np.empty(size + 1 + 2 * q)
-            some[:size], some_right[:size] = rows[at], reach[at]
-            some[size], some_right[size] = rows[i], reach[i] + 1.0
-            some[size + 1 :], some_right[size + 1 :] = bounds, 10.0
-            t = maximise(rows[i], some, some_right)
-            ahead = np.sum(rows[i] * t)
-            if ahead <= reach[i] + DEEP:
-                open_[i] = False
+        while undecided[i]:
+            t, ahead = _farthest(i, rows, reach, needed)
+            if ahead <= reach[i] + DEEP:  # so for rows of zeros
+                undecided[i] = False
                 break
             # The first row on the way there is necessary.
             hit, least = i, reach[i] / ahead
             for k in range(count):
-                if open_[k]:
-                    speed = np.sum(rows[k] * t)
+                if undecided[k]:
+                    speed = _dot(rows[k], t)
                     if speed > 0.0 and reach[k] < least * speed:
                         hit, least = k, reach[k] / speed
-            needed[hit], open_[hit] = True, False
+            needed[hit], undecided[hit] = True, False
     # A ray may have hit a ridge, so that a row was taken that only touches.
     for i in range(count):
         if needed[i]:
-            at = np.flatnonzero(needed)
-            some_right = reach[at]
-            for k in range(len(at)):
-                if at[k] == i:
-                    some_right[k] += 1.0
-            some = np.concatenate((rows[at], bounds))
-            t = maximise(rows[i], some, np.concatenate((some_right, np.full(2 * q, 10.0))))
-            needed[i] = not np.sum(rows[i] * t) <= reach[i] + DEEP
+            needed[i] = not _farthest(i, rows, reach, needed)[1] <= reach[i] + DEEP
     return needed
 
 
@@ -235,9 +252,9 @@ def facet_ball(rows: np.ndarray, right: np.ndarray, row: np.ndarray, value: floa
 @njit(cache=True)
 def extent(rows: np.ndarray, right: np.ndarray, middle: np.ndarray, direction: np.ndarray) -> tuple[float, float]:
     """Least and greatest direction·t on a bounded polyhedron with `middle` inside."""
-    reach, at = right - rows @ middle, np.sum(direction * middle)
-    low = at + np.sum(direction * maximise(-direction, rows, reach))
-    return low, at + np.sum(direction * maximise(direction, rows, reach))
+    reach, at = right - rows @ middle, _dot(direction, middle)
+    low = at + _dot(direction, maximise(-direction, rows, reach))
+    return low, at + _dot(direction, maximise(direction, rows, reach))
 
 
 @njit(cache=True)
@@ -303,7 +320,7 @@ def region(
     for k in range(count, count + 2 * q):  # a row that coincides with the box's has nothing beyond it
         on = needed[k]
         for i in range(count):
-            if needed[i] and abs(right[i] - 1.0) < alike and np.max(np.abs(rows[i] - rows[k])) < alike:
+            if needed[i] and abs(right[i] - 1.0) < alike and _alike(rows[i], rows[k], alike):
                 needed[i], on = False, True
         box += on
     owner = np.flatnonzero(needed[:count])
@@ -313,11 +330,6 @@ def region(
             plain = False  # a bound that is active, or a multiplier that is 0, in all of the region
     for k in owner:
         for i in range(count):
-            if (
-                i != k
-                and kind[i] == 1
-                and abs(right[i] - right[k]) < alike
-                and np.max(np.abs(rows[i] - rows[k])) < alike
-            ):
+            if i != k and kind[i] == 1 and abs(right[i] - right[k]) < alike and _alike(rows[i], rows[k], alike):
                 plain = False
     return rows[owner], right[owner], owner, radius, middle, plain, box
