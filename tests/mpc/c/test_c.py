@@ -24,7 +24,9 @@ from netctrl.mpc.formulate import condensed
 from netctrl.mpc.piecewise.law import PiecewiseLaw, piecewise_law
 from netctrl.mpc.problem import MpcProblem
 
-STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Werror", "-O2"]
+pytestmark = pytest.mark.needs("compiler")
+
+STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror", "-O2"]
 SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 MANY = 1_000_000
 LOOP = """

@@ -364,3 +364,20 @@ def test_a_bound_without_width_is_an_equality() -> None:
     assert found.largest_error <= AGREEMENT
     np.testing.assert_allclose(law.gain[:, 1], 0.0, atol=1e-12)
     np.testing.assert_allclose(law.offset[:, 1], 0.25)
+
+
+def test_no_point_takes_more_tests_than_is_promised(planar: PiecewiseLaw) -> None:
+    """Hyperplanes counted on the way down the tree and in its leaf, where a region is left at its first row missed."""
+    tree, most = planar.tree, 0
+    for t in np.random.default_rng(4).uniform(-1.0, 1.0, (500, 2)):
+        node, tests = 0, 0
+        while node >= 0:
+            node, tests = tree.child[node, int(tree.split[node] @ t > tree.value[node])], tests + 1
+        for r in tree.leaf[tree.leaf_first[-1 - node] : tree.leaf_first[-node]]:
+            at = slice(planar.first[r], planar.first[r + 1])
+            missed = np.flatnonzero(planar.rows[at] @ t > planar.right[at] + 1e-9)
+            tests += int(missed[0]) + 1 if len(missed) else at.stop - at.start
+            if not len(missed):
+                break
+        most = max(most, tests)
+    assert 0.5 * planar.most_tests < most <= planar.most_tests < len(planar.rows)
