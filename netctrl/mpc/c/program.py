@@ -60,7 +60,7 @@ def dual_program(program: ParametricProgram) -> DualProgram:
     size[size <= 1e-12 * size.max(initial=0.0)] = 1.0  # a bound of θ alone
     values = (rows @ free - np.column_stack([program.E[bounded], np.zeros(len(rows))])) / size[:, None]
     inputs = free[:m] * program.input_scale[:, None]
-    inputs[:, :-1] -= program.gains[0]
+    inputs[:, : program.gains.shape[2]] -= program.gains[0]  # references and disturbances follow in θ
     return DualProgram(
         gram / size / size[:, None],
         values[:, -1],

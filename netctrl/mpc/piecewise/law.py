@@ -259,7 +259,8 @@ def _walls(rows: np.ndarray, right: np.ndarray) -> tuple[set[bytes], set[bytes]]
 def _piece(bounds: Bounds, region: Region) -> _Piece:
     program, m = bounds.program, len(bounds.program.input_scale)
     law = bounds.solution(region.active)[:m] * program.input_scale[:, None]
-    law -= program.gains[0] @ np.column_stack([np.diag(bounds.half), bounds.centre])
+    q = program.gains.shape[2]  # references and disturbances follow in θ
+    law -= program.gains[0] @ np.column_stack([np.diag(bounds.half), bounds.centre])[:q]
     walls, active = _walls(region.rows, region.right), frozenset(region.active)
     return _Piece(region.rows, region.right, region.edge, law, active, region.radius, region.middle, walls)
 

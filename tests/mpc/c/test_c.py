@@ -23,6 +23,7 @@ from netctrl.mpc.c.window import window_in_c
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.piecewise.law import PiecewiseLaw, piecewise_law
 from netctrl.mpc.problem import MpcProblem
+from netctrl.mpc.stages import Given
 
 pytestmark = pytest.mark.needs("compiler")
 
@@ -278,3 +279,12 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     assert main(["c", "mpcc.json", "-o", "mine"]) == 2
     assert "new, empty or an earlier export" in capsys.readouterr().err
+
+
+def test_a_program_with_a_reference(tmp_path: Path) -> None:
+    """Of an unstable plant, whose variables are corrections of a law of the state alone."""
+    plant = StateSpace([[3.0]], [[1.0]], [[1.0]], dt=1.0)
+    problem = MpcProblem(plant=plant, horizon=5, output_weight=1.0, rate_weight=0.1, input_lower=-4.0, input_upper=4.0)
+    program = condensed(problem, Given(reference="constant"))
+    ran = checked(program_in_c(program, [-1.5, -1.0, -0.5], [1.5, 1.0, 0.5]), tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -23,8 +23,10 @@ from netctrl.mpc.parametric import parameters
 from netctrl.mpc.piecewise.geometry import extent, facet_ball, largest_ball, maximise, necessary
 from netctrl.mpc.piecewise.law import PiecewiseLaw, check_piecewise, piecewise_law, search_tree
 from netctrl.mpc.piecewise.search import Bounds
+from netctrl.mpc.plan import solve_mpc
 from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.solve import solve_qp
+from netctrl.mpc.stages import Given
 
 AGREEMENT = 1e-9
 """Of the inputs' bounds."""
@@ -381,3 +383,16 @@ def test_no_point_takes_more_tests_than_is_promised(planar: PiecewiseLaw) -> Non
                 break
         most = max(most, tests)
     assert 0.5 * planar.most_tests < most <= planar.most_tests < len(planar.rows)
+
+
+@pytest.mark.parametrize("growth", [1.1, 3.0])
+def test_references_are_parameters_too(growth: float) -> None:
+    """At 3 the mode grows by 243 over the horizon: the variables are then corrections of a law of the state alone."""
+    plant = StateSpace([[growth]], [[1.0]], [[1.0]], dt=1.0)
+    problem = MpcProblem(plant=plant, horizon=5, output_weight=1.0, rate_weight=0.1, input_lower=-4.0, input_upper=4.0)
+    program = condensed(problem, Given(reference="constant"))
+    law = piecewise_law(program, [-1.5, -1.0, -0.5], [1.5, 1.0, 0.5])
+    assert program.gains.any() == (growth > 2.0)
+    for x, u, r in np.random.default_rng(3).uniform(-1.0, 1.0, (40, 3)) * [1.5, 1.0, 0.5]:
+        plan = solve_mpc(problem, [x], past_inputs=[[u]], reference=[r])
+        assert law.decide([x, u, r]) == pytest.approx(plan.inputs[0], abs=1e-7)
