@@ -163,7 +163,6 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
     def square(value: np.ndarray) -> np.ndarray:
         return np.pad(value, [(0, 0)] * (value.ndim - 2) + [(0, nd)] * 2)
 
-    scale = {name: getattr(problem, f"{name}_scale") for name in ("input", "state")}
     return replace(
         problem,
         plant=estimator.plant,
@@ -175,8 +174,7 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
         soft_weight=wide(problem.soft_weight, np.inf),
         soft_linear=wide(problem.soft_linear, 0.0),
         mixed_states=np.hstack([problem.mixed_states, np.zeros((len(problem.mixed_states), nd))]),
-        input_scale=scale["input"] if scale["input"].any() else None,
-        state_scale=wide(scale["state"], 1.0) if scale["state"][:n].any() else None,
+        state_scale=None if problem.state_scale is None else wide(problem.state_scale, 1.0),
     )
 
 

@@ -168,7 +168,7 @@ class MpcProblem:
                 raise InvalidValue(linear, getattr(self, linear), "finite numbers of at least 0")
         for name in ("state", "input"):
             scale, size = getattr(self, f"{name}_scale"), sizes[name]
-            made[f"{name}_scale"] = np.zeros(size) if scale is None else _above_zero(f"{name}_scale", scale, size)
+            made[f"{name}_scale"] = None if scale is None else _above_zero(f"{name}_scale", scale, size)
         for name, value in made.items():
             object.__setattr__(self, name, value)
         q = n + len(history(self))

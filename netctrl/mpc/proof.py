@@ -21,6 +21,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, NetctrlError, checked_kind
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
+from netctrl.mpc.estimate import steady_target
 from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, history, vector
 from netctrl.mpc.receding import from_past
@@ -219,13 +220,7 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0, disturbances: Any = 0.0
         said = f"the terminal set has over {_MOST_ROWS} rows, or needs over {_MOST_STEPS} samples: take greater weights"
         return MpcProof(problem, (f"{said} on what settles slowly, or longer samples",), x, u, r, w, K, 0)
     rows, steps = found
-    proved = replace(
-        problem,
-        terminal_weight=X,
-        terminal_rows=rows,
-        terminal_upper=1.0 + rows @ z,
-        **{f"{name}_scale": None for name in ("input", "state") if not getattr(problem, f"{name}_scale").any()},
-    )
+    proved = replace(problem, terminal_weight=X, terminal_rows=rows, terminal_upper=1.0 + rows @ z)
     return MpcProof(proved, (), x, u, r, w, K, steps)
 
 
@@ -275,16 +270,16 @@ def _irredundant(rows: np.ndarray) -> np.ndarray:
 
 
 def _steady(problem: MpcProblem, r: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """x_s and u_s of least size at which the outputs are r, and why there are none."""
+    """x_s and u_s at which the outputs are r, those that the loop aims at; and why there are none."""
     plant, moved, other = problem.plant, problem.manipulated, list(problem.measured)
     A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
-    n = len(A)
-    left = np.block([[A - np.eye(n), B[:, moved]], [C, D[:, moved]]])
+    found = steady_target(problem, 0).constant @ np.concatenate([r, np.zeros(len(moved)), w])
+    x, u = found[: len(A)], found[len(A) :]
     right = np.concatenate([-B[:, other] @ w, r - D[:, other] @ w])
-    found = np.linalg.lstsq(left, right, rcond=None)[0]
-    off = np.abs(left @ found - right).max() > _SETTLED * np.abs(right).max()
-    said = "no steady input holds the outputs at the reference: ask for one that the inputs can hold" if off else ""
-    return found[:n], found[n:], said
+    off = np.concatenate([A @ x - x + B[:, moved] @ u, C @ x + D[:, moved] @ u]) - right
+    missed = np.abs(off).max() > _SETTLED * np.abs(right).max()
+    said = "no steady input holds the outputs at the reference: ask for one that the inputs can hold" if missed else ""
+    return x, u, said
 
 
 def _past(problem: MpcProblem, u: np.ndarray) -> np.ndarray:

@@ -205,9 +205,10 @@ def of_variables(problem: MpcProblem, scaled: Scaled, names: Bounds) -> tuple[np
     return -wide, wide
 
 
-def _first_above_zero(*scales: np.ndarray) -> np.ndarray:
+def _first_above_zero(*scales: np.ndarray | None) -> np.ndarray:
     """First value above 0 for each entry."""
-    return np.select([scale > 0.0 for scale in scales], scales)
+    given = [scale for scale in scales if scale is not None]
+    return np.select([scale > 0.0 for scale in given], given)
 
 
 def with_slacks(scaled: Scaled, eased: np.ndarray, H: Any, F: Any) -> tuple[Any, np.ndarray, Any]:

@@ -69,12 +69,9 @@ class Basis(NamedTuple):
         missing."""
         y = segment[1]
         known = np.isfinite(y)
-        if known.all():
-            groups = {b"": list(range(y.shape[1]))}
-        else:
-            groups = {}
-            for k, column in enumerate(known.T):
-                groups.setdefault(column.tobytes(), []).append(k)
+        groups: dict[bytes, list[int]] = {}
+        for k, column in enumerate(known.T):
+            groups.setdefault(column.tobytes(), []).append(k)
         factors: list[np.ndarray | None] = [None] * len(groups)
         for first, signals in self.signals(B, initial, segment[0], direct):
             part = slice(first, first + len(signals))
