@@ -13,6 +13,8 @@ from netctrl.design.arc.design import arc as arc
 from netctrl.design.connet.design import connet as connet
 from netctrl.design.hftrac.design import hftrac as hftrac
 from netctrl.design.hftrac.scenario_law import scenario_law as scenario_law
+from netctrl.design.mpc.design import design_mpc as design_mpc
+from netctrl.design.mpc.design import link_rate_plant as link_rate_plant
 from netctrl.design.mpcc.design import mpcc as mpcc
 from netctrl.design.pacing.design import pacing as pacing
 from netctrl.design.queue.ecn import ecn_design as ecn_design
@@ -90,6 +92,7 @@ __all__ = [
     "certify_queues",
     "compare",
     "connet",
+    "design_mpc",
     "disk_margin",
     "dumbbell",
     "ecn_design",
@@ -101,6 +104,7 @@ __all__ = [
     "hftrac",
     "identify",
     "leaf_spine",
+    "link_rate_plant",
     "margins",
     "max_utilization",
     "mpcc",

@@ -261,6 +261,51 @@ class MpccLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpcc", 
     """Gains by number of flows."""
 
 
+class MpcLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpc", eq=False):
+    """Model predictive control: each sample applies the first input of the plan that `netctrl.MpcProblem` defines.
+
+    `netctrl.mpc.law.RunningMpc` runs it. Matrices and the problem are of deviations from the offsets.
+    """
+
+    interval_s: float
+    """Sampling interval [s]."""
+    inputs: tuple[str, ...]
+    """Names of the plant's inputs; those in the problem's `measured` are measured disturbances."""
+    outputs: tuple[str, ...]
+    """Names of the p outputs."""
+    input_units: tuple[str, ...]
+    """Units of the inputs."""
+    output_units: tuple[str, ...]
+    """Units of the outputs."""
+    input_offset: np.ndarray
+    """Inputs at the model's zero."""
+    output_offset: np.ndarray
+    """(p,) outputs at the model's zero."""
+    link: str | None
+    """Id of the link whose rate it sets, if it is one for a link: its output is the backlog, its measured disturbance
+    the rate that arrives."""
+    A: np.ndarray
+    """(n, n) state matrix"""
+    B: np.ndarray
+    """Input matrix, (n, m + nw)."""
+    C: np.ndarray
+    """(p, n) output matrix"""
+    D: np.ndarray
+    """Feedthrough, (p, m + nw)."""
+    problem: dict[str, Any]
+    """Arguments of `netctrl.MpcProblem` that aren't its defaults, without the plant; null: infinite."""
+    estimator: dict[str, Any] | None
+    """Arguments of `netctrl.mpc.estimate.mpc_estimator`; null: the state is measured."""
+    preview: bool
+    """Whether references and measured disturbances are known ahead."""
+    reference: np.ndarray
+    """(p,) outputs to follow, where nothing else is asked for."""
+    safe_input: np.ndarray
+    """(m,) applied where no plan was found for longer than `hold`."""
+    hold: int
+    """Samples for which the last input is held where no plan is found."""
+
+
 class _Pacer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
     """A sender's pacing rate from its round-trip times, by a one-step prediction (`netctrl.laws.pacing.pacing`)."""
 

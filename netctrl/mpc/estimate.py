@@ -153,6 +153,8 @@ def mpc_estimator(
 def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
     """The problem whose plant has the disturbance's states, without weights and bounds."""
     nd, n = estimator.n_disturbances, problem.plant.n_states
+    known = problem.plant.n_outputs + len(problem.measured)
+    rows, drawn = problem.terminal_rows, problem.terminal_moved[:, known:]
 
     def wide(value: np.ndarray, fill: float) -> np.ndarray:
         return np.concatenate([value, np.full(nd, fill)])
@@ -168,7 +170,8 @@ def with_disturbances(problem: MpcProblem, estimator: Estimator) -> MpcProblem:
         plant=estimator.plant,
         state_weight=square(problem.state_weight),
         terminal_weight=None if problem.outputs_at_end else among(among(problem.terminal_weight).T),
-        terminal_rows=among(problem.terminal_rows),
+        terminal_rows=np.hstack([rows[:, :n], drawn if drawn.shape[1] else np.zeros((len(rows), nd)), rows[:, n:]]),
+        terminal_moved=problem.terminal_moved[:, :known],
         state_lower=wide(problem.state_lower, -np.inf),
         state_upper=wide(problem.state_upper, np.inf),
         soft_weight=wide(problem.soft_weight, np.inf),

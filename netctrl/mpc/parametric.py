@@ -177,7 +177,11 @@ def given(problem: MpcProblem, **signals: Any) -> Given:
     """What θ has to contain for signals from outside, None where there is none."""
     ends = not problem.outputs_at_end
     uses = {
-        "reference": (problem.plant.n_outputs, problem.output_weight.any(), "output_weight"),
+        "reference": (
+            problem.plant.n_outputs,
+            problem.output_weight.any() or problem.terminal_moved.any(),
+            "output_weight",
+        ),
         "state_reference": (problem.plant.n_states, problem.state_weight.any() or ends, "state_weight"),
         "input_reference": (problem.n_inputs, problem.input_weight.any(), "input_weight"),
         "disturbances": (len(problem.measured), problem.measured, "measured"),

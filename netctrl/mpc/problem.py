@@ -40,7 +40,10 @@ class MpcProblem:
         Q + C'Q_y C, and the outputs at P have the reference r_P. A given T is a weight on x_P itself, or, of shape
         (q, q), on z_P = [x_P; past inputs] (`history`), from the state's and the inputs' references on.
     terminal_rows, terminal_upper : array_like, shapes (l, q), (l,), optional
-        Terminal set: rows z_P ≤ upper. `netctrl.mpc.proof.prove_mpc` finds both.
+        Terminal set: rows z_P + moved [r_P; w_P] ≤ upper. `netctrl.mpc.proof.prove_mpc` finds all three.
+    terminal_moved : array_like, shape (l, p + nw), optional
+        What the reference and the measured disturbances do to it; further columns are those of the disturbances that an
+        estimator finds.
     output_weight, input_weight, rate_weight : array_like, shapes (p, p), (m, m), (m, m)
         Q_y, R and S, likewise. An array of shape (P, ·, ·) has one weight for each sample, Q and Q_y too.
     state_lower, state_upper, output_lower, output_upper : array_like, shapes (n,), (p,)
@@ -104,6 +107,7 @@ class MpcProblem:
     terminal_weight: Any = None
     terminal_rows: Any = None
     terminal_upper: Any = np.inf
+    terminal_moved: Any = None
     state_lower: Any = -np.inf
     state_upper: Any = np.inf
     output_lower: Any = -np.inf
@@ -176,8 +180,14 @@ class MpcProblem:
         last = weight("terminal_weight", terminal, q if whole else n)
         ends = self.terminal_rows
         ends = np.zeros((0, q)) if ends is None else dense_matrix("terminal_rows", ends, (None, q))
-        upper = vector("terminal_upper", self.terminal_upper, len(ends))
-        for name, value in {"terminal_weight": last, "terminal_rows": ends, "terminal_upper": upper}.items():
+        made = {"terminal_weight": last, "terminal_rows": ends}
+        made["terminal_upper"] = vector("terminal_upper", self.terminal_upper, len(ends))
+        signals, moved = p + len(measured), self.terminal_moved
+        moved = np.zeros((len(ends), signals)) if moved is None else moved
+        made["terminal_moved"] = dense_matrix("terminal_moved", moved, (len(ends), None))
+        if made["terminal_moved"].shape[1] < signals:
+            raise InvalidValue("terminal_moved", np.shape(moved), f"rows of at least {signals}: outputs, disturbances")
+        for name, value in made.items():
             object.__setattr__(self, name, value)
         for each in fields(self):
             if isinstance(value := getattr(self, each.name), np.ndarray):

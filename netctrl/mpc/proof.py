@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, NetctrlError, checked_kind
+from netctrl.core.errors import InvalidValue, NetctrlError, checked_kind, checked_numbers
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
-from netctrl.mpc.estimate import steady_target
+from netctrl.mpc.estimate import Estimator, steady_target, with_disturbances
+from netctrl.mpc.law import free_loop
 from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, history, vector
-from netctrl.mpc.receding import from_past
 from netctrl.mpc.stages import Given, Stages, stages
 
 _MOST_STEPS, _MOST_ROWS = 400, 2000
@@ -42,14 +42,14 @@ class MpcProof:
     """With terminal weight and terminal set, where they exist: this one is proved, not the one given."""
     missing: tuple[str, ...]
     """Why there is no proof; empty with one."""
-    steady_state: np.ndarray
-    """(n,) x_s."""
-    steady_input: np.ndarray
-    """(m,) u_s."""
     reference: np.ndarray
-    """(p,)"""
+    """(p, 2) range of constant references."""
     disturbances: np.ndarray
-    """(nw,) measured ones."""
+    """(nw, 2) range of constant measured disturbances."""
+    unmeasured: np.ndarray
+    """(nd, 2) range of constant disturbances that the estimator finds."""
+    targets: np.ndarray
+    """(n + m, p + nw + nd) x_s and u_s by [r; w; d]."""
     gain: np.ndarray
     """(m, q) K of the law without bounds, by z; empty without one."""
     steps: int
@@ -61,25 +61,47 @@ class MpcProof:
         return not self.missing
 
     @property
-    def signals(self) -> dict[str, np.ndarray]:
-        """Arguments of `solve_mpc` that make the steady state the target; `step_receding` needs the reference alone."""
-        found = {"state_reference": self.steady_state, "input_reference": self.steady_input}
-        return found | ({"reference": self.reference} if self.problem.output_weight.any() else {})
+    def steady_state(self) -> np.ndarray:
+        """(n,) x_s in the middle of the ranges."""
+        return (self.targets @ self._middle)[: self.problem.plant.n_states]
 
-    def farthest(self, direction: Any) -> float:
+    @property
+    def steady_input(self) -> np.ndarray:
+        """(m,) u_s in the middle of the ranges."""
+        return (self.targets @ self._middle)[self.problem.plant.n_states :]
+
+    @property
+    def signals(self) -> dict[str, np.ndarray]:
+        """Arguments of `solve_mpc` that make the steady state in the middle of the ranges the target; `step_receding`
+        needs the reference alone."""
+        found = {"state_reference": self.steady_state, "input_reference": self.steady_input}
+        weighed = self.problem.output_weight.any() or self.problem.terminal_moved.any()
+        return found | ({"reference": self.reference.mean(axis=1)} if weighed else {})
+
+    def farthest(self, direction: Any, reference: Any = None, disturbances: Any = None) -> float:
         """Greatest multiple of a direction (q,) from the steady z_s on that the region contains; may be infinite.
 
         Directions are those of z: the state after the delay, then past inputs. The region is convex, so that each
-        smaller multiple is inside.
+        smaller multiple is inside. References (p,) and disturbances (nw,) are those in the middle of their ranges
+        unless others are given.
         """
         from scipy.optimize import linprog
 
-        rows, right, moved = self._region
-        toward = moved @ vector("direction", direction, moved.shape[1])
+        p, q = len(self.reference), self.problem.terminal_rows.shape[1]
+        v = self._middle
+        v[:p] = v[:p] if reference is None else vector("reference", reference, p)
+        w = slice(p, p + len(self.disturbances))
+        v[w] = v[w] if disturbances is None else vector("disturbances", disturbances, len(self.disturbances))
+        rows, bound, E = self._region
+        steady = self.targets @ v
+        n = self.problem.plant.n_states
+        z = np.concatenate([steady[:n], _past(self.problem, steady[n:])])
+        # θ = [z; w; r], as far as the program has them.
+        theta = np.concatenate([z, v[w], v[:p] if E.shape[1] > q + len(self.disturbances) else []])
         found = linprog(
             np.append(np.zeros(rows.shape[1]), -1.0),
-            A_ub=np.column_stack([rows, toward]),
-            b_ub=right,
+            A_ub=np.column_stack([rows, -E[:, :q] @ vector("direction", direction, q)]),
+            b_ub=bound + E @ theta,
             bounds=[(None, None)] * rows.shape[1] + [(0.0, None)],
             method="highs",
             options=_EXACT,
@@ -93,84 +115,62 @@ class MpcProof:
     @cached_property
     def extent(self) -> np.ndarray:
         """Lowest and greatest z of the region along each axis from z_s on, shape (q, 2)."""
-        at = self._steady_z
+        at = np.concatenate([self.steady_state, _past(self.problem, self.steady_input)])
         eye = np.eye(len(at))
         return np.array([[at[i] - self.farthest(-each), at[i] + self.farthest(each)] for i, each in enumerate(eye)])
 
     @property
-    def _steady_z(self) -> np.ndarray:
-        return np.concatenate([self.steady_state, _past(self.problem, self.steady_input)])
+    def _middle(self) -> np.ndarray:
+        return np.concatenate([self.reference, self.disturbances, self.unmeasured]).mean(axis=1)
 
     @cached_property
     def _region(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Rows, right sides and effect of θ: starts z_s + d with rows V + moved d ≤ right for some V are feasible."""
+        """Rows, bounds and effect of θ: starts with rows V ≤ bound + effect θ for some V are feasible."""
         if not self.holds:
             raise InvalidValue("problem", "one without a proof", f"a proved one: {self.missing[0]}")
-        w = self.disturbances
-        program = formulated(self.problem, "condensed", Given(disturbances="constant" if len(w) else "none"))
-        both = np.vstack([np.eye(len(program.g)), dense(program.A)])
-        at, E = np.concatenate([self._steady_z, w]), dense(program.E)
-        rows, right, moved = [], [], []
+        forms = {"disturbances": "constant" if len(self.disturbances) else "none"}
+        forms["reference"] = "constant" if self.problem.terminal_moved.any() else "none"
+        program = formulated(self.problem, "condensed", Given(**forms))
+        both, E = np.vstack([np.eye(len(program.g)), dense(program.A)]), dense(program.E)
+        found = []
         for sign, bound in ((1.0, program.upper), (-1.0, program.lower)):
             here = np.isfinite(bound)
-            rows.append(sign * both[here])
-            right.append(sign * (bound + E @ at)[here])
-            moved.append(-sign * E[here, : len(at) - len(w)])
-        return np.vstack(rows), np.concatenate(right), np.vstack(moved)
+            found.append((sign * both[here], sign * bound[here], sign * E[here]))
+        rows, bounds, effects = zip(*found, strict=True)
+        return np.vstack(rows), np.concatenate(bounds), np.vstack(effects)
 
     @cached_property
     def difference(self) -> StateSpace:
-        """S − T at the plant's input while no bound is active, of which `discrete_disk_margin` tells the loop's margin.
-
-        The delays are in it: the law predicts over them by the inputs that it sent, and the plant gets others.
-
-        Raises
-        ------
-        InvalidValue
-            There is no law, or the measured state has an age.
-        """
-        problem, K = self.problem, self.gain
-        if not K.size or problem.measurement_delay:
-            takes = "a problem with a stabilising law, without a measurement delay"
-            raise InvalidValue("problem", "another one", takes)
-        A, B = dense(problem.plant.A), dense(problem.plant.B)[:, problem.manipulated]
-        n, m = B.shape
-        size = m * max(int(problem.delays.max()), 1)
-        law = -K @ from_past(problem)[:, : n + size]  # of [x; past inputs, oldest first]
-        # States: x; past inputs; past disturbances w of the plant's inputs.
-        sent = np.hstack([law, np.zeros((m, size))])
-        acting, direct = np.zeros((m, n + 2 * size)), np.zeros((m, m))
-        for j, d in enumerate(problem.delays):
-            if d:
-                acting[j, [n + size - d * m + j, n + 2 * size - d * m + j]] = 1.0
-            else:
-                acting[j], direct[j, j] = sent[j], 1.0
-        shift, last = np.eye(size, k=m), np.eye(size, m, k=m - size)
-        moves = np.vstack(
-            [
-                np.hstack([A, np.zeros((n, 2 * size))]) + B @ acting,
-                np.hstack([np.zeros((size, n)), shift, np.zeros((size, size))]) + last @ sent,
-                np.hstack([np.zeros((size, n + size)), shift]),
-            ]
-        )
-        drive = np.vstack([B @ direct, np.zeros((size, m)), last])
-        return StateSpace(moves, drive, 2.0 * sent, np.eye(m), dt=problem.plant.dt)
+        """`free_loop` of this problem with its state measured."""
+        return free_loop(self.problem)
 
 
-def prove_mpc(problem: MpcProblem, reference: Any = 0.0, disturbances: Any = 0.0) -> MpcProof:
+def prove_mpc(
+    problem: MpcProblem,
+    reference: Any = 0.0,
+    disturbances: Any = 0.0,
+    *,
+    estimator: Estimator | None = None,
+    unmeasured: Any = 0.0,
+) -> MpcProof:
     """Add terminal weight and terminal set to a problem, and say what they prove of its loop.
 
-    With a proof, and the model, the state and a constant reference as they are assumed: from each start in the region
-    every later plan is feasible, hard bounds are met, and states and inputs settle at their steady values.
+    With a proof, and the model and state as they are assumed: for each constant reference and disturbance of the ranges
+    and from each start in the region, every later plan is feasible, hard bounds are met, and states and inputs settle
+    at their steady values.
 
     Parameters
     ----------
     problem : MpcProblem
         Constant weights, no blocks; its terminal weight is replaced.
-    reference : array_like, shape (p,)
-        Constant reference of the outputs. Inputs and states count from the steady state that meets it.
-    disturbances : array_like, shape (nw,)
-        Constant measured disturbances.
+    reference : array_like, shape (p,) or (p, 2)
+        Constant references of the outputs, or ranges of them. Inputs and states count from the steady state.
+    disturbances : array_like, shape (nw,) or (nw, 2)
+        Constant measured disturbances, or ranges of them.
+    estimator : Estimator, optional
+        Of the loop, with nd constant disturbances.
+    unmeasured : array_like, shape (nd,) or (nd, 2)
+        Their values or ranges. The proof is of exact estimates.
 
     Returns
     -------
@@ -189,39 +189,88 @@ def prove_mpc(problem: MpcProblem, reference: Any = 0.0, disturbances: Any = 0.0
     >>> proof = prove_mpc(problem)
     >>> proof.holds, proof.extent.round(2).tolist()
     (True, [[-7.39, 7.39], [-1.09, 1.09]])
+
+    For all references from −50 to 50, from where they are told:
+
+    >>> proof = prove_mpc(problem, reference=[[-50.0, 50.0]])
+    >>> proof.holds, round(proof.farthest([1.0, 0.0], reference=40.0), 2)
+    (True, 7.39)
     """
-    n, p = checked_kind("problem", problem, MpcProblem).plant.n_states, problem.plant.n_outputs
-    r = vector("reference", reference, p)
-    w = vector("disturbances", disturbances, len(problem.measured))
-    for name, value in (("reference", r), ("disturbances", w)):
-        if not np.isfinite(value).all():
-            raise InvalidValue(name, value.tolist(), f"{len(value)} finite numbers")
-    made = stages(problem)
-    missing, x, u = [], np.zeros(n), np.zeros(problem.n_inputs)
+    p, nw = checked_kind("problem", problem, MpcProblem).plant.n_outputs, len(problem.measured)
+    nd = 0 if estimator is None else estimator.n_disturbances
+    sizes = {"reference": (reference, p), "disturbances": (disturbances, nw), "unmeasured": (unmeasured, nd)}
+    ranges = {name: _range(name, value, size) for name, (value, size) in sizes.items()}
+    whole = problem if estimator is None else with_disturbances(problem, estimator)
+    made, known = stages(problem), stages(whole)
+    target = steady_target(whole, nd)
+    n, m = problem.plant.n_states, problem.n_inputs
+    picked = [*range(p), *range(p + m, p + m + nw)]
+    every = np.hstack([target.constant[:, picked], np.vstack([target.states[0], target.inputs[0]])])
+    targets = np.vstack([every[:n], every[n + nd :]])
+
+    def failed(*missing: str, gain: np.ndarray | None = None) -> MpcProof:
+        gain = np.zeros((0, 0)) if gain is None else gain
+        return MpcProof(problem, missing, **ranges, targets=targets, gain=gain, steps=0)
+
+    missing = []
     if problem.blocks is not None:
         missing.append("inputs are held in blocks, so that a plan shifted by a sample is none: prove it without blocks")
-    if len(np.unique(made.kind[:-1])) > 1 and problem.blocks is None:
+    elif len(np.unique(made.kind[:-1])) > 1:
         missing.append("weights differ by sample: take one for all")
-    x, u, off = _steady(problem, r, w)
-    if off:
-        missing.append(off)
+    if len(target.states) > 1:
+        missing.append("the estimator's disturbances aren't constant: prove the loop without them")
+    v = np.concatenate(list(ranges.values()))
+    if _off(whole, every, v, nd):
+        missing.append("no steady input holds the outputs at the reference: ask for one that the inputs can hold")
     law = None if missing else _law(made)
     if law is None and not missing:
         missing.append("the cost doesn't see each growing or lasting mode, or no input moves it: weigh all outputs")
     if missing or law is None:
-        return MpcProof(problem, tuple(missing), x, u, r, w, np.zeros((0, 0)), 0)
+        return failed(*missing)
     K, X = law
-    z = np.concatenate([x, _past(problem, u)])
-    G, b, outside = _rows(problem, made, K, z, u, w)
+    middle, half = v.mean(axis=1), 0.5 * np.ptp(v, axis=1)
+    own = np.vstack([every[:n], np.zeros((nd, len(v))), every[[n + nd + j for _, j in history(problem)]]])
+    own[n : n + nd, p + nw :] = np.eye(nd)
+    G, S, b, outside = _rows(problem, made, known, K, own, every[n + nd :], middle, half)
     if outside:
-        return MpcProof(problem, (outside,), x, u, r, w, K, 0)
-    found = invariant(made.A[0] - made.B[0] @ K, G / b[:, None])
+        return failed(outside, gain=K)
+    # States: z − z_s, and where v is in its range, which stays there.
+    varied = np.flatnonzero(half)
+    q, count = len(made.A[0]), len(varied)
+    moves = np.eye(q + count)
+    moves[:q, :q] = made.A[0] - made.B[0] @ K
+    box = np.eye(2 * count, q + count, k=q)
+    box[count:, q:] = -np.eye(count)
+    found = invariant(moves, np.vstack([box, np.hstack([G, S[:, varied] * half[varied]]) / b[:, None]]))
     if found is None:
         said = f"the terminal set has over {_MOST_ROWS} rows, or needs over {_MOST_STEPS} samples: take greater weights"
-        return MpcProof(problem, (f"{said} on what settles slowly, or longer samples",), x, u, r, w, K, 0)
-    rows, steps = found
-    proved = replace(problem, terminal_weight=X, terminal_rows=rows, terminal_upper=1.0 + rows @ z)
-    return MpcProof(proved, (), x, u, r, w, K, steps)
+        return failed(f"{said} on what settles slowly, longer samples, or narrower ranges", gain=K)
+    kept, steps = found
+    kept = kept[kept[:, :q].any(axis=1)]
+    rows, ranging = kept[:, :q], np.zeros((len(kept), len(v)))
+    ranging[:, varied] = kept[:, q:] / half[varied]
+    proved = replace(
+        problem,
+        terminal_weight=X,
+        terminal_rows=rows,
+        terminal_upper=1.0 + ranging @ middle,
+        terminal_moved=ranging - rows @ np.delete(own, np.arange(n, n + nd), axis=0),
+    )
+    return MpcProof(proved, (), **ranges, targets=targets, gain=K, steps=steps)
+
+
+def _range(name: str, value: Any, size: int) -> np.ndarray:
+    """Lowest and highest values, (size, 2), of values or ranges."""
+    found = checked_numbers(name, value, f"{size} finite numbers, or their lowest and highest values, ({size}, 2)")
+    if found.shape == (size, 2) or (size == 1 and found.shape == (2,)):
+        found = found.reshape(size, 2)
+        if np.isfinite(found).all() and (found[:, 0] <= found[:, 1]).all():
+            return found
+        raise InvalidValue(name, found.tolist(), "finite lowest values, and highest ones that aren't below them")
+    found = vector(name, value, size)
+    if not np.isfinite(found).all():
+        raise InvalidValue(name, found.tolist(), f"{size} finite numbers")
+    return np.column_stack([found, found])
 
 
 def invariant(Phi: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, int] | None:
@@ -269,17 +318,19 @@ def _irredundant(rows: np.ndarray) -> np.ndarray:
     return rows[kept]
 
 
-def _steady(problem: MpcProblem, r: np.ndarray, w: np.ndarray) -> tuple[np.ndarray, np.ndarray, str]:
-    """x_s and u_s at which the outputs are r, those that the loop aims at; and why there are none."""
+def _off(problem: MpcProblem, every: np.ndarray, v: np.ndarray, nd: int) -> bool:
+    """Whether the targets, [x_s; 0; u_s] by [r; w; d], miss a reference of the ranges."""
     plant, moved, other = problem.plant, problem.manipulated, list(problem.measured)
     A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
-    found = steady_target(problem, 0).constant @ np.concatenate([r, np.zeros(len(moved)), w])
-    x, u = found[: len(A)], found[len(A) :]
-    right = np.concatenate([-B[:, other] @ w, r - D[:, other] @ w])
-    off = np.concatenate([A @ x - x + B[:, moved] @ u, C @ x + D[:, moved] @ u]) - right
-    missed = np.abs(off).max() > _SETTLED * np.abs(right).max()
-    said = "no steady input holds the outputs at the reference: ask for one that the inputs can hold" if missed else ""
-    return x, u, said
+    n, p, nw = len(A) - nd, len(C), len(other)
+    x, u = every[: n + nd].copy(), every[n + nd :]
+    x[n:, p + nw :] = np.eye(nd)
+    reached, right = np.vstack([A[:n] @ x + B[:n, moved] @ u, C @ x + D[:, moved] @ u]), np.zeros((n + p, len(v)))
+    right[:n], right[n:, :p] = x[:n], np.eye(p)
+    right[:, p : p + nw] -= np.vstack([B[:n, other], D[:, other]])
+    middle, half = v.mean(axis=1), 0.5 * np.ptp(v, axis=1)
+    off, at = reached - right, np.abs(right @ middle) + np.abs(right) @ half
+    return bool((np.abs(off @ middle) + np.abs(off) @ half).max() > _SETTLED * at.max())
 
 
 def _past(problem: MpcProblem, u: np.ndarray) -> np.ndarray:
@@ -303,24 +354,37 @@ def _law(made: Stages) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def _rows(
-    problem: MpcProblem, made: Stages, K: np.ndarray, z: np.ndarray, u: np.ndarray, w: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, str]:
-    """G and b > 0 of all bounds under the law, G (z − z_s) ≤ b, and the bound that the steady state doesn't keep."""
+    problem: MpcProblem,
+    made: Stages,
+    known: Stages,
+    K: np.ndarray,
+    z: np.ndarray,
+    u: np.ndarray,
+    middle: np.ndarray,
+    half: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, str]:
+    """G, S and b > 0 of all bounds under the law, G (z − z_s) + S (v − middle) ≤ b, and the bound that a steady state
+    doesn't keep; `z` and `u` are the steady states, of the stages with disturbances, and inputs by v."""
     low, high = problem.input_limits
     parts = [(-K, u, low, high, tuple(f"input {j}" for j in range(len(u))))]
     bounds = made.lower.max(axis=0), made.upper.min(axis=0)  # infinite at stages where a row has none
-    at = made.E[0] @ z + made.F[0] @ u + made.Le[0][:, made.Le.shape[2] - len(w) :] @ w
+    p, nw = problem.plant.n_outputs, len(problem.measured)
+    at = known.E[0] @ z + known.F[0] @ u
+    at[:, p : p + nw] += known.Le[0][:, known.Le.shape[2] - nw :]
     parts.append((made.E[0] - made.F[0] @ K, at, *bounds, made.rows))
-    G, b = [], []
+    G, S, b = [], [], []
     for rows, at, lower, upper, names in parts:
-        for row, value, least, most, name in zip(rows, at, lower, upper, names, strict=True):
+        for row, by, least, most, name in zip(rows, at, lower, upper, names, strict=True):
+            value, wide = by @ middle, np.abs(by) @ half
             for sign, bound in ((-1.0, least), (1.0, most)):
                 if not np.isfinite(bound):
                     continue
                 room = sign * (bound - value)
-                if not room > _INSIDE * max(abs(bound), abs(value)):
-                    said = f"{name} is {value:.4g} at the steady state and its bound {bound:.4g}"
-                    return np.zeros((0, len(z))), np.zeros(0), f"{said}: ask for a reference that leaves it room"
+                if not room - wide > _INSIDE * max(abs(bound), abs(value)):
+                    said = f"{name} is {value + sign * wide:.4g} at the steady state and its bound {bound:.4g}"
+                    none = np.zeros(0)
+                    return none, none, none, f"{said}: ask for a reference that leaves it room"
                 G.append(sign * row)
+                S.append(sign * by)
                 b.append(room)
-    return np.array(G).reshape(-1, len(z)), np.array(b), ""
+    return np.array(G).reshape(-1, len(K[0])), np.array(S).reshape(-1, len(middle)), np.array(b), ""

@@ -128,7 +128,10 @@ def stages(problem: MpcProblem) -> Stages:
     r, x_ref, u_ref, du_ref, w = (slice(*parts[i : i + 2]) for i in range(5))
     Lc = np.zeros((q, parts[-1]))
     Lc[:n, w] = Bw
-    made = _rows(problem, Cz, Du, hold, np.hstack([np.zeros((len(C), parts[4])), Dw]))
+    effects = np.zeros((len(C), parts[-1])), np.zeros((len(problem.terminal_rows), parts[-1]))
+    effects[0][:, w] = Dw
+    effects[1][:, [*range(len(C)), *range(parts[4], parts[5])]] = problem.terminal_moved[:, : len(C) + Bw.shape[1]]
+    made = _rows(problem, Cz, Du, hold, *effects)
     E, F, Le, bounds, rho, linear, names, state_of = made
     weights = [getattr(problem, f"{name}_weight") for name in GROUPS[:4]]
     free = np.zeros(P, dtype=bool)
@@ -176,7 +179,9 @@ def stages(problem: MpcProblem) -> Stages:
     return Stages(kind, *stacked, free, hold, lower, upper, rho, linear, *inputs, names, state_of)
 
 
-def _rows(problem: MpcProblem, Cz: np.ndarray, Du: np.ndarray, hold: np.ndarray, Dw: np.ndarray) -> tuple:
+def _rows(
+    problem: MpcProblem, Cz: np.ndarray, Du: np.ndarray, hold: np.ndarray, Dw: np.ndarray, moved: np.ndarray
+) -> tuple:
     """Rows with a bound: E, F, L_e, bounds, ρ, w, names, states. Hard bounds of inputs are none."""
     n, (m, q), eye = problem.plant.n_states, hold.shape, np.eye
     mixed = np.hstack([problem.mixed_states, np.zeros((len(problem.mixed_states), q - n))])
@@ -198,9 +203,8 @@ def _rows(problem: MpcProblem, Cz: np.ndarray, Du: np.ndarray, hold: np.ndarray,
             e = Dw[i] if name == "output" else np.zeros(Dw.shape[1])
             state = i if name == "state" else -1
             found.append((E[i], F[i], e, low[i], high[i], rho[i], w[i], f"{said} {i}", state))
-    for i, (row, high) in enumerate(zip(problem.terminal_rows, problem.terminal_upper, strict=True)):
-        none = (np.zeros(m), np.zeros(Dw.shape[1]), -np.inf)
-        found.append((row, *none, high, np.inf, 0.0, f"terminal row {i}", -1))
+    for i, (row, high, e) in enumerate(zip(problem.terminal_rows, problem.terminal_upper, moved, strict=True)):
+        found.append((row, np.zeros(m), e, -np.inf, high, np.inf, 0.0, f"terminal row {i}", -1))
     sizes = (q, m, Dw.shape[1])
     columns = list(zip(*found, strict=True)) if found else [()] * 9
     E, F, Le = (np.array(part, dtype=float).reshape(-1, size) for part, size in zip(columns[:3], sizes, strict=True))

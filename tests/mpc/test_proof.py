@@ -57,7 +57,7 @@ def run(proof: MpcProof, share: float, random: np.random.Generator, steps: int) 
     state = start_receding(controller, proof.steady_input)
     past = [proof.steady_input] * (int(problem.delays.max()) + 1)
     for k in range(steps):
-        state = step_receding(controller, state, x, reference=proof.reference)
+        state = step_receding(controller, state, x, reference=proof.reference.mean(axis=1))
         if state.status is not QPStatus.SOLVED:
             return f"{state.status} at {k}: {state.reason}", np.inf
         past = [*past[1:], state.applied]

@@ -228,12 +228,9 @@ def connet_summary(
     for row, (low, high) in zip(inputs.tracked, proof.attainable, strict=True):
         rows.append(("attainable", f"{_combination(row, law.outputs)} from {low:.4g} to {high:.4g}{seen}"))
     for check in proof.references:
-        requested = _pairs(law.outputs, check.reference)
+        requested = pairs(law.outputs, check.reference)
         rows.append(
-            (
-                "reference",
-                f"{requested}: {_pairs(law.inputs, check.needed)}; gives {_pairs(law.outputs, check.attained)}",
-            )
+            ("reference", f"{requested}: {pairs(law.inputs, check.needed)}; gives {pairs(law.outputs, check.attained)}")
         )
     return title, rows
 
@@ -330,7 +327,8 @@ def _combination(row: tuple[float, ...], names: tuple[str, ...]) -> str:
     return " + ".join(parts)
 
 
-def _pairs(names: tuple[str, ...], values: tuple[float, ...]) -> str:
+def pairs(names: tuple[str, ...], values: tuple[float, ...]) -> str:
+    """Names with their values, as text."""
     return ", ".join(f"{name} {value:.4g}" for name, value in zip(names, values, strict=True))
 
 

@@ -1,0 +1,318 @@
+"""Model predictive control: a problem with the proof of its loop, its margins, and a course that it takes.
+
+docs/how-to/mpc.md shows its use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from netctrl.core.errors import InvalidValue, Status, checked_flag, checked_kind, checked_numbers
+from netctrl.core.units import TIMES, checked_quantity, parse_duration
+from netctrl.design.mpc.course import mpc_course
+from netctrl.frequency.hinf_norm import DiskMargin, discrete_disk_margin
+from netctrl.model.design.design import MpcDesign
+from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcRegion
+from netctrl.model.io.fields import label, texts
+from netctrl.model.io.matrix import dense
+from netctrl.model.law import MpcLaw
+from netctrl.model.statespace import StateSpace
+from netctrl.mpc.estimate import Estimator
+from netctrl.mpc.law import estimator_of, free_loop, problem_data
+from netctrl.mpc.plan import formulated
+from netctrl.mpc.problem import MpcProblem, history, vector
+from netctrl.mpc.proof import MpcProof, prove_mpc
+
+MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
+_MOST_LATER = 100
+_LINK = {"inputs": ("rate", "arrivals"), "outputs": ("backlog",)}
+_LINK |= {"input_units": ("Mbit/s", "Mbit/s"), "output_units": ("Mbit",)}
+
+
+def link_rate_plant(interval_s: Any) -> StateSpace:
+    """A link's queue in discrete time: backlog [Mbit] by the rate at which it sends and the rate that arrives [Mbit/s].
+
+    Parameters
+    ----------
+    interval_s : float or str
+        Sampling interval [s], or text with its unit, as in "10ms".
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> plant = netctrl.link_rate_plant("10ms")
+    >>> plant.B.tolist(), plant.dt
+    ([[-0.01, 0.01]], 0.01)
+    """
+    read = parse_duration(interval_s) if isinstance(interval_s, str) else interval_s
+    dt = checked_quantity("interval_s", read, "a time above 0 in s, or text as in 10ms", TIMES)
+    return StateSpace([[1.0]], [[-dt, dt]], [[1.0]], dt=dt)
+
+
+def design_mpc(
+    problem: MpcProblem,
+    *,
+    reference: Any = 0.0,
+    disturbances: Any = 0.0,
+    estimator: dict[str, Any] | None = None,
+    unmeasured: Any = 0.0,
+    preview: bool = False,
+    course: MpcCourse | None = None,
+    link: str | None = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    input_units: Sequence[str] = (),
+    output_units: Sequence[str] = (),
+    input_offset: Any = 0.0,
+    output_offset: Any = 0.0,
+    hold: int = 3,
+    safe_input: Any = None,
+    argv: Iterable[str] = (),
+    files: Iterable[Path] = (),
+) -> MpcDesign:
+    """Design a model predictive controller, prove its loop, and say its margins.
+
+    A terminal weight and a terminal set are added where they prove the loop; where they don't, the certificate says
+    what is missing.
+
+    Parameters
+    ----------
+    problem : MpcProblem
+        n states, m manipulated inputs, p outputs, nw measured disturbances; of deviations from the offsets.
+    reference : array_like, shape (p,) or (p, 2)
+        Constant references of the outputs, or ranges of them, of which the loop is to be proved.
+    disturbances : array_like, shape (nw,) or (nw, 2)
+        Measured disturbances, likewise.
+    estimator : dict, optional
+        Arguments of `netctrl.mpc.estimate.mpc_estimator`; by default the state is measured.
+    unmeasured : array_like, shape (nd,) or (nd, 2)
+        Disturbances that the estimator finds, likewise.
+    preview : bool
+        Whether references and measured disturbances are known ahead.
+    course : MpcCourse, optional
+        What the loop of the plant is simulated through.
+    link : str, optional
+        Id of the link whose rate it sets, for a plant such as `link_rate_plant`: engines then run it at that link.
+    inputs, outputs, input_units, output_units : sequence of str
+        Names and units of the plant's inputs, measured disturbances included, and outputs; by default u1, y1, ...
+    input_offset, output_offset : array_like
+        Inputs and outputs at the model's zero; references, disturbances, the course and `safe_input` include them.
+    hold : int
+        Samples for which the last input is held where no plan is found.
+    safe_input : array_like, shape (m,), optional
+        Applied after that; by default the admissible input nearest to the steady one.
+    argv : iterable of str
+        Command line, for the provenance.
+    files : iterable of Path
+        Files that the problem rests on.
+
+    Returns
+    -------
+    MpcDesign
+
+    Raises
+    ------
+    InvalidValue
+        What `MpcProblem`, `mpc_estimator` and `prove_mpc` refuse, and names that don't fit.
+
+    Examples
+    --------
+    A link's rate for any demand up to 90 Mbit/s, known ahead, which acts two samples late:
+
+    >>> import netctrl
+    >>> problem = netctrl.MpcProblem(
+    ...     plant=netctrl.link_rate_plant("10ms"), measured=(1,), delay=2, horizon=40, output_weight=1.0,
+    ...     rate_weight=1e-5, input_lower=0.0, input_upper=100.0, rate_lower=-2.0, rate_upper=2.0,
+    ... )
+    >>> design = netctrl.design_mpc(problem, reference=0.5, disturbances=[[1.0, 90.0]], preview=True, link="uplink")
+    >>> proof = design.certificate
+    >>> str(proof.status), proof.proved, round(proof.disc_alpha, 2), proof.delay_margin_s
+    ('admissible', True, 0.68, 0.0)
+    """
+    plant = checked_kind("problem", problem, MpcProblem).plant
+    p, every, moved, other = plant.n_outputs, plant.n_inputs, problem.manipulated, list(problem.measured)
+    names = {"inputs": inputs, "outputs": outputs, "input_units": input_units, "output_units": output_units}
+    if link is not None:
+        link = label("link", link)
+        if not _is_queue(problem):
+            takes = "a plant as link_rate_plant makes it: one state, the backlog; rate and measured arrivals as inputs"
+            raise InvalidValue("link", link, f"None, or {takes}")
+        names |= {name: value for name, value in _LINK.items() if not names[name]}
+    named = _named(names, every, p)
+    u0, y0 = vector("input_offset", input_offset, every), vector("output_offset", output_offset, p)
+    kalman = estimator_of(problem, estimator)
+    around = _less("reference", reference, y0), _less("disturbances", disturbances, u0[other])
+    proof = prove_mpc(problem, *around, estimator=kalman, unmeasured=unmeasured)
+    solved = proof.problem
+    low, high = problem.input_limits
+    nearest = np.clip(proof.steady_input, low, high)
+    safe = nearest if safe_input is None else vector("safe_input", safe_input, len(moved)) - u0[moved]
+    middle = [proof.reference.mean(axis=1) + y0, proof.disturbances.mean(axis=1) + u0[other]]
+    law = MpcLaw(
+        interval_s=plant.dt,
+        **named,
+        input_offset=u0,
+        output_offset=y0,
+        link=link,
+        A=dense(plant.A),
+        B=dense(plant.B),
+        C=dense(plant.C),
+        D=dense(plant.D),
+        problem=problem_data(solved),
+        estimator=estimator,
+        preview=checked_flag("preview", preview),
+        reference=middle[0],
+        safe_input=safe + u0[moved],
+        hold=hold,
+    )
+    requested = MpcInputs(
+        problem=problem_data(problem),
+        estimator=estimator,
+        reference=_pairs(proof.reference + y0[:, None]),
+        disturbances=_pairs(proof.disturbances + u0[other, None]),
+        unmeasured=_pairs(proof.unmeasured),
+        preview=preview,
+        course=course,
+    )
+    certificate = _certificate(law, proof, kalman, course, *middle)
+    return MpcDesign.of(requested, law, certificate, argv=argv, files=files, libraries=("numpy", "scipy", "daqp"))
+
+
+def _is_queue(problem: MpcProblem) -> bool:
+    """Whether a problem's plant is a queue: its backlog falls by the rate and grows by what is measured to arrive."""
+    plant = problem.plant
+    A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
+    queue = A.shape == (1, 1) and A[0, 0] == 1.0 and C.shape == (1, 1) and C[0, 0] == 1.0 and not D.any()
+    return bool(queue and problem.measured == (1,) and np.allclose(B, [[-plant.dt, plant.dt]], rtol=1e-9))
+
+
+def _named(given: dict[str, Sequence[str]], inputs: int, outputs: int) -> dict[str, tuple[str, ...]]:
+    """Names and units of all signals."""
+    sizes = {
+        "inputs": (inputs, "u"),
+        "outputs": (outputs, "y"),
+        "input_units": (inputs, ""),
+        "output_units": (outputs, ""),
+    }
+    found = {}
+    for name, (size, letter) in sizes.items():
+        usual = tuple(f"{letter}{i + 1}" if letter else "" for i in range(size))
+        found[name] = texts(name, tuple(given[name])) or usual
+        if len(found[name]) != size or (letter and len(set(found[name])) < size):
+            raise InvalidValue(name, list(given[name]), f"{size} names, each once" if letter else f"{size} units")
+    return found
+
+
+def _less(name: str, value: Any, offset: np.ndarray) -> np.ndarray:
+    """Values or ranges less an offset."""
+    found = checked_numbers(name, value, f"{len(offset)} numbers, or their lowest and highest values")
+    return found - (offset[:, None] if found.ndim == 2 else offset) if offset.any() else found
+
+
+def _pairs(ranges: np.ndarray) -> tuple[tuple[float, float], ...]:
+    return tuple((float(low), float(high)) for low, high in ranges)
+
+
+class _Margins(NamedTuple):
+    radius: float
+    disk: DiskMargin | None
+    later: int | None
+
+
+def _margins(problem: MpcProblem, kalman: Estimator | None) -> _Margins:
+    """Of the loop while no bound is active."""
+    loop = free_loop(problem, kalman)
+    radius = _radius(loop)
+    if not radius < 1.0:
+        return _Margins(radius, None, 0)
+    later = 0
+    while later < _MOST_LATER and _radius(free_loop(problem, kalman, later + 1)) < 1.0:
+        later += 1
+    return _Margins(radius, discrete_disk_margin(loop), later if later < _MOST_LATER else None)
+
+
+def _radius(loop: StateSpace) -> float:
+    return float(np.abs(np.linalg.eigvals(dense(loop.A))).max())
+
+
+def _certificate(
+    law: MpcLaw,
+    proof: MpcProof,
+    kalman: Estimator | None,
+    course: MpcCourse | None,
+    reference: np.ndarray,
+    disturbances: np.ndarray,
+) -> MpcCertificate:
+    problem, u0 = proof.problem, law.input_offset
+    radius, disk, later = _margins(problem, kalman)
+    careful = disk is not None and disk.alpha >= MIN_ALPHA * (1.0 - 1e-9)
+    program = formulated(problem)
+    signals, outside, failed = (), 0, 0
+    if course is not None and radius < 1.0:
+        taken = mpc_course(law, course, reference, disturbances)
+        signals, outside, failed = taken.extremes(law), taken.outside, taken.failed
+    region = _region(law, proof) if proof.holds else ()
+    status = Status.UNSTABLE if radius >= 1.0 else Status.ADMISSIBLE if careful and proof.holds else Status.STABLE
+    made: dict[str, Any] = {
+        "proved": proof.holds,
+        "missing": proof.missing,
+        "region": region,
+        "terminal_rows": len(problem.terminal_rows),
+        "terminal_steps": proof.steps,
+        "steady_state": tuple(proof.steady_state.tolist()),
+        "steady_input": tuple((proof.steady_input + u0[problem.manipulated]).tolist()),
+        "variables": len(program.g),
+        "rows": len(program.lower) - len(program.g),
+        "spectral_radius": radius,
+        "disc_alpha": disk.alpha if disk else 0.0,
+        "lowest_gain": disk.lowest_gain if disk else 1.0,
+        "highest_gain": disk.highest_gain if disk else 1.0,
+        "phase_deg": disk.phase_deg if disk else 0.0,
+        "delay_margin_s": None if later is None else later * law.interval_s,
+        "offset": kalman.warning if kalman else "the state is measured, and disturbances that aren't are unknown to it",
+        "course": signals,
+        "outside": outside,
+        "failed": failed,
+    }
+    return MpcCertificate(status=status, warnings=tuple(_warnings(law, made, kalman)), **made)
+
+
+def _region(law: MpcLaw, proof: MpcProof) -> tuple[MpcRegion, ...]:
+    """Extent along each axis of z, with offsets."""
+    problem = proof.problem
+    n, A = problem.plant.n_states, dense(problem.plant.A)
+    C = dense(problem.plant.C)
+    alone = n == len(C) and np.array_equal(C, np.eye(n)) and not dense(problem.plant.D).any()
+    names = list(law.outputs) if alone else [f"state {i}" for i in range(n)]
+    offsets = np.where(alone, law.output_offset, 0.0).tolist() if alone else [0.0] * n
+    later = int(problem.delays.min())
+    names = [f"{name} after the delay" for name in names] if later and len(A) else names
+    for age, j in history(problem):
+        names.append(f"{law.inputs[problem.manipulated[j]]} {age} sample{'s' * (age > 1)} before")
+        offsets.append(float(law.input_offset[problem.manipulated[j]]))
+    found = []
+    for name, offset, (low, high) in zip(names, offsets, proof.extent.tolist(), strict=True):
+        ends = (None if not np.isfinite(end) else end + offset for end in (low, high))
+        found.append(MpcRegion(name=name, **dict(zip(("lowest", "highest"), ends, strict=True))))
+    return tuple(found)
+
+
+def _warnings(law: MpcLaw, made: dict[str, Any], kalman: Estimator | None) -> Iterator[str]:
+    if made["spectral_radius"] >= 1.0:
+        yield "the loop isn't stable while no bound is active: take a longer horizon, or weights on all outputs"
+    elif made["disc_alpha"] < MIN_ALPHA * (1.0 - 1e-9):
+        remedy = "a greater rate_weight or input_weight"
+        remedy += ", or less disturbance_noise" if kalman is not None and kalman.n_disturbances else ""
+        yield f"disk margin {made['disc_alpha']:.3g} is below {MIN_ALPHA:.3g} (a gain twice as high): take {remedy}"
+    for reason in made["missing"]:
+        yield f"not proved: {reason}"
+    if made["proved"] and kalman is not None:
+        yield "proved for exact estimates: until these have settled, bounds of outputs and states may be exceeded"
+    if made["failed"]:
+        yield f"at {made['failed']} samples of the course no plan was found, and inputs were held or the safe taken"
+    elif made["outside"]:
+        yield f"at {made['outside']} samples of the course the loop was outside the region that is proved"

@@ -1,0 +1,131 @@
+"""Inputs and certificate of a model predictive controller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netctrl.core.errors import InvalidValue, Status
+from netctrl.model.io.fields import number, read_fields, whole
+from netctrl.model.io.record_file import Record
+
+_MOST_SAMPLES = 100_000
+
+
+class MpcCourse(Record, frozen=True):
+    """What the loop is to go through: references and measured disturbances over time, each until the next one."""
+
+    samples: int
+    """Its length."""
+    references: tuple[tuple[float, ...], ...] = ()
+    """Each a time [s] and the p references from then on; before, those of the design."""
+    disturbances: tuple[tuple[float, ...], ...] = ()
+    """Each a time [s] and the measured disturbances from then on; before, those of the design."""
+    unmeasured: tuple[tuple[float, ...], ...] = ()
+    """Each a time [s] and what is added to the manipulated inputs from then on, untold; before, nothing."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, samples=whole(1, _MOST_SAMPLES, f"a number of samples from 1 to {_MOST_SAMPLES}"))
+        finite = number("a finite number")
+        for name in ("references", "disturbances", "unmeasured"):
+            last = -1.0
+            for place, row in enumerate(getattr(self, name)):
+                takes = "a time of at least 0, after the one before, in s, and values"
+                values = [finite(f"{name}[{place}]", each) for each in row]
+                if not values or values[0] < 0.0 or values[0] <= last:
+                    raise InvalidValue(f"{name}[{place}]", values, takes)
+                last = values[0]
+
+
+class MpcInputs(Record, frozen=True, eq=False):
+    """Inputs of a model predictive controller; its plant stands with its law."""
+
+    problem: dict[str, Any]
+    """Arguments of `netctrl.MpcProblem` that aren't its defaults, without the plant; null: infinite."""
+    estimator: dict[str, Any] | None
+    """Arguments of `netctrl.mpc.estimate.mpc_estimator`; null: the state is measured."""
+    reference: tuple[tuple[float, float], ...]
+    """(p, 2) lowest and highest references to follow."""
+    disturbances: tuple[tuple[float, float], ...]
+    """(nw, 2) lowest and highest measured disturbances."""
+    unmeasured: tuple[tuple[float, float], ...]
+    """(nd, 2) lowest and highest disturbances that the estimator finds."""
+    preview: bool
+    """Whether references and measured disturbances are known ahead."""
+    course: MpcCourse | None
+    """What the loop was to go through; null: nothing."""
+
+
+class MpcRegion(Record, frozen=True):
+    """Starts of which the loop is proved, along one axis from the steady state in the middle of the ranges on."""
+
+    name: str
+    """Of the state or past input."""
+    lowest: float | None
+    """Null: without limit."""
+    highest: float | None
+    """Null: without limit."""
+
+
+class MpcExtreme(Record, frozen=True):
+    """Lowest and highest value of a signal over a course."""
+
+    name: str
+    """Of the output or input; "change of" an input: from one sample to the next."""
+    lowest: float
+    """[the signal's unit]"""
+    highest: float
+    """[the signal's unit]"""
+    last: float
+    """At the end."""
+
+
+class MpcCertificate(Record, frozen=True):
+    """Certificate of a model predictive controller.
+
+    With `proved`, and model and state exact: for each constant reference and disturbance of the inputs, from each start
+    in its region, all later plans are feasible, hard bounds are met, and states and inputs settle. Margins are those of
+    the loop while no bound is active, with all its delays and the estimator.
+    """
+
+    status: Status
+    """Verdict: admissible, stable, unstable or infeasible."""
+    proved: bool
+    """Whether the loop is proved for the region."""
+    missing: tuple[str, ...]
+    """Why it isn't."""
+    region: tuple[MpcRegion, ...]
+    """Empty without a proof."""
+    terminal_rows: int
+    """Rows of the terminal set."""
+    terminal_steps: int
+    """Samples after which its rows are implied by the ones before."""
+    steady_state: tuple[float, ...]
+    """(n,) in the middle of the ranges."""
+    steady_input: tuple[float, ...]
+    """(m,) in the middle of the ranges."""
+    variables: int
+    """Of the quadratic program, with the states eliminated."""
+    rows: int
+    """Of the quadratic program, beside bounds of variables."""
+    spectral_radius: float
+    """Of the loop while no bound is active."""
+    disc_alpha: float
+    """Disk margin at the plant's inputs (`netctrl.frequency.hinf_norm.DiskMargin`); 0: the loop isn't stable."""
+    lowest_gain: float
+    """Factor to which the plant's gain may fall."""
+    highest_gain: float | None
+    """Factor to which the plant's gain may rise; null: unlimited."""
+    phase_deg: float
+    """Phase that may be lost or gained [degree]."""
+    delay_margin_s: float | None
+    """By how much later inputs may act than the plant says, in whole samples [s]; null: by more than 100 samples."""
+    offset: str
+    """Why outputs keep an offset under constant disturbances that aren't measured; empty where they keep none."""
+    course: tuple[MpcExtreme, ...]
+    """Extremes of all signals over the course asked for."""
+    outside: int
+    """Samples of the course at which the loop was outside the region that is proved."""
+    failed: int
+    """Samples of the course at which no plan was found."""
+    warnings: tuple[str, ...]
+    """Cautions before using the law."""

@@ -1,0 +1,208 @@
+"""MPC laws as data and at work: problems from files, the law that engines and agents step, and its loop."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from netctrl.core.errors import InvalidValue, did_you_mean
+from netctrl.model.io.matrix import dense
+from netctrl.model.law import MpcLaw
+from netctrl.model.statespace import StateSpace
+from netctrl.mpc.estimate import Estimator, mpc_estimator
+from netctrl.mpc.problem import GROUPS, MpcProblem
+from netctrl.mpc.receding import receding_controller, start_receding, step_receding
+
+_ARGUMENTS = tuple(each.name for each in fields(MpcProblem) if each.name != "plant")
+_OPTIONS = ("disturbance", "kind", "periods", "process_noise", "disturbance_noise", "measurement_noise")
+
+
+def problem_data(problem: MpcProblem) -> dict[str, Any]:
+    """Arguments of a problem that aren't its defaults, without its plant, as plain data; None: infinite."""
+    usual = MpcProblem(plant=problem.plant, horizon=problem.horizon, measured=problem.measured)
+    found: dict[str, Any] = {"horizon": problem.horizon}
+    for name in _ARGUMENTS:
+        value = getattr(problem, name)
+        default = getattr(usual, name) if name != "terminal_weight" or not problem.outputs_at_end else value
+        if name == "measured" and value:
+            found[name] = list(value)
+        elif np.size(value) and not np.array_equal(value, default):  # also where one of both is None
+            found[name] = _plain(value)
+    return found
+
+
+def problem_of(plant: StateSpace, data: dict[str, Any]) -> MpcProblem:
+    """A problem from its plant and plain data, as `problem_data` returns it or people write it.
+
+    Raises
+    ------
+    InvalidValue
+        An unknown argument, or what `MpcProblem` refuses.
+    """
+    for name in data:
+        if name not in _ARGUMENTS:
+            takes = f"an argument of netctrl.MpcProblem{did_you_mean(name, _ARGUMENTS)}"
+            raise InvalidValue(f"problem.{name}", data[name], takes)
+    given = {name: _infinite(value, -np.inf if name.endswith("_lower") else np.inf) for name, value in data.items()}
+    if "horizon" not in given:
+        raise InvalidValue("problem.horizon", None, "a number of samples of at least 1")
+    return MpcProblem(plant=plant, **given)
+
+
+def estimator_of(problem: MpcProblem, options: dict[str, Any] | None) -> Estimator | None:
+    """Estimator of a problem by plain options of `mpc_estimator`; None without any.
+
+    Raises
+    ------
+    InvalidValue
+        An unknown option, or what `mpc_estimator` refuses.
+    """
+    if options is None:
+        return None
+    for name in options:
+        if name not in _OPTIONS:
+            takes = f"an option of netctrl.mpc.estimate.mpc_estimator{did_you_mean(name, _OPTIONS)}"
+            raise InvalidValue(f"estimator.{name}", options[name], takes)
+    return mpc_estimator(problem, **options)
+
+
+def law_problem(law: MpcLaw) -> MpcProblem:
+    """The problem that a law solves, of deviations from its offsets."""
+    return problem_of(StateSpace(law.A, law.B, law.C, law.D, law.interval_s), law.problem)
+
+
+class RunningMpc:
+    """An MPC law at work, in its own units, offsets included.
+
+    `state` has the state of its loop, and `outside` counts samples whose plans end outside the terminal set, so that
+    the proof doesn't hold there.
+
+    Parameters
+    ----------
+    law : MpcLaw
+    applied : array_like, shape (m,), optional
+        Inputs applied before; by default the safe ones.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.mpc.law import RunningMpc
+    >>> plant = netctrl.link_rate_plant("10ms")
+    >>> problem = netctrl.MpcProblem(plant=plant, measured=(1,), horizon=30, output_weight=1.0, rate_weight=1e-4,
+    ...                              input_lower=0.0, input_upper=100.0)
+    >>> law = netctrl.design_mpc(problem, reference=0.2, disturbances=30.0, link="uplink").law
+    >>> running = RunningMpc(law, [30.0])
+    >>> running.decide([0.2], disturbances=[30.0]).round(6).tolist()
+    [30.0]
+    """
+
+    def __init__(self, law: MpcLaw, applied: Any = None) -> None:
+        problem = law_problem(law)
+        self.law, self.lead = law, int(problem.delays.min()) + problem.horizon + 1
+        self._moved, self._other = problem.manipulated, list(problem.measured)
+        options: dict[str, Any] = {
+            "hold": law.hold,
+            "safe_input": law.safe_input - law.input_offset[self._moved],
+            "estimator": estimator_of(problem, law.estimator),
+            "preview": law.preview,
+        }
+        self.controller = receding_controller(problem, **options)
+        # Outside the region that is proved, plans may end outside the terminal set.
+        free = replace(problem, terminal_rows=None, terminal_upper=np.inf, terminal_moved=None)
+        self._free = receding_controller(free, **options) if len(problem.terminal_rows) else None
+        self.outside = 0
+        self._follows = self.controller.program.given.reference != "none"
+        before = None if applied is None else np.asarray(applied, dtype=float) - law.input_offset[self._moved]
+        self.state = start_receding(self.controller, before)
+
+    def decide(self, measured: Any, reference: Any = None, disturbances: Any = None) -> np.ndarray:
+        """Inputs (m,) of this sample.
+
+        Parameters
+        ----------
+        measured : array_like, shape (p,) or (n,)
+            Outputs, or states where the law has no estimator.
+        reference : array_like, shape (p,) or (any, p), optional
+            From this sample on, the last one held; by default the law's.
+        disturbances : array_like, shape (nw,) or (any, nw), optional
+            Measured ones, likewise; by default those at the model's zero.
+        """
+        law = self.law
+        at = np.asarray(measured, dtype=float)
+        at = at if law.estimator is None else at - law.output_offset
+        given: dict[str, Any] = {}
+        if self._follows:
+            wanted = law.reference if reference is None else np.asarray(reference, dtype=float)
+            given["reference"] = wanted - law.output_offset
+        if self._other:
+            drawn = law.input_offset[self._other] if disturbances is None else np.asarray(disturbances, dtype=float)
+            given["disturbances"] = drawn - law.input_offset[self._other]
+        before, self.state = self.state, step_receding(self.controller, self.state, at, **given)
+        if self.state.failing and self._free is not None:
+            self.state = step_receding(self._free, before, at, **given)
+            self.outside += 1
+        return self.state.applied + law.input_offset[self._moved]
+
+
+def free_loop(problem: MpcProblem, estimator: Estimator | None = None, later: int = 0) -> StateSpace:
+    """S − T at the plant's input while no bound is active, of which `discrete_disk_margin` tells the loop's margin.
+
+    Its A is that of the whole loop, with all delays and the estimator: the law predicts by the inputs that it sent, and
+    the plant gets others.
+
+    Parameters
+    ----------
+    problem : MpcProblem
+    estimator : Estimator, optional
+        Of `netctrl.mpc.estimate.mpc_estimator`; by default the state is measured.
+    later : int
+        Samples by which inputs act later than the problem says.
+    """
+    # The steps themselves are the law: without bounds they are linear, so that units tell their matrices.
+    free: dict[str, Any] = {
+        f"{name}_{end}": sign * np.inf for name in GROUPS for end, sign in (("lower", -1.0), ("upper", 1.0))
+    }
+    free |= {"mixed_states": None, "mixed_inputs": None, "terminal_rows": None}
+    free |= {"terminal_upper": np.inf, "terminal_moved": None}
+    law = receding_controller(replace(problem, **free), estimator=estimator)
+    start = start_receding(law, np.zeros(problem.n_inputs))
+    moved, late = problem.manipulated, problem.delays + later
+    A, B, C, D = (dense(part) for part in (problem.plant.A, problem.plant.B, problem.plant.C, problem.plant.D))
+    n, B, D = len(A), B[:, moved], D[:, moved]
+    m, age, line = len(moved), problem.measurement_delay, int(late.max())
+    size = len(C) if estimator else n
+    parts = np.cumsum([n, line * m, age * size, len(start.estimate), start.past.size])
+
+    def step(state: np.ndarray, w: np.ndarray) -> np.ndarray:
+        x, under_way, seen, estimate, past, _ = np.split(state, parts)
+        sent, seen = under_way.reshape(line, m), seen.reshape(age, size)
+        acting = np.array([sent[line - late[j], j] if late[j] else 0.0 for j in range(m)])
+        seen = np.vstack([seen, C @ x + D @ acting if estimator else x])
+        now = step_receding(law, start._replace(estimate=estimate, past=past.reshape(-1, m)), seen[0])
+        sent = np.vstack([sent, now.applied + w])
+        acting = np.array([sent[line - late[j], j] for j in range(m)])
+        after = A @ x + B @ acting, sent[1:].ravel(), seen[1:].ravel(), now.estimate, now.past.ravel()
+        return np.concatenate([*after, 2.0 * now.applied + w])
+
+    units = np.eye(parts[-1] + m)
+    columns = np.array([step(each[: parts[-1]], each[parts[-1] :]) for each in units]).T
+    q = parts[-1]
+    return StateSpace(columns[:q, :q], columns[:q, q:], columns[q:, :q], columns[q:, q:], problem.plant.dt)
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, lists and None, which JSON has; None for infinity."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _infinite(value: Any, bound: float) -> Any:
+    """Bounds with infinity for None; lists otherwise."""
+    if isinstance(value, list | tuple):
+        return [bound if each is None else _infinite(each, bound) for each in value]
+    return value
