@@ -236,6 +236,10 @@ LINK_LAWS = Registry("control", "netctrl.link_laws", {}, "netctrl.scenario.netwo
 """Kind of a control of another package -> its `netctrl.scenario.network.policy.LinkLaw`. Read when scenarios are
 imported."""
 
+RUNNING_LAWS = Registry("law", "netctrl.running_laws", {"mpc": "netctrl.mpc.law:RunningMpc"})
+"""Kind of a law that decides by more than a table of numbers -> class that runs it, from the law and what was applied
+before."""
+
 CERTIFIED = Registry(
     "law",
     "netctrl.certified",

@@ -18,6 +18,7 @@ from netctrl.model.design.design import (
     Design,
     HftracDesign,
     MpccDesign,
+    MpcDesign,
     PacingDesign,
     read_design,
 )
@@ -25,6 +26,7 @@ from netctrl.model.law import LinkRateLaw
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.design import (
     design_bottleneck,
+    design_link,
     design_network,
     design_policy,
     design_scenario,
@@ -76,6 +78,14 @@ def _of_connet(design: ConnetDesign) -> Scenario:
     return access_link(interval=interval, duration=100.0 * interval, control=Track())
 
 
+def _with_link(scenario: Scenario, design: MpcDesign) -> Scenario:
+    if scenario.under_demands or isinstance(scenario.control, Track):
+        got = "demands alone" if scenario.under_demands else "a control of kind track"
+        takes = "links with streams, bursts or data of senders, without a control or with one of kind design"
+        raise InvalidValue("scenario", got, takes)
+    return scenario
+
+
 def _with_queue(scenario: Scenario, design: ArcDesign) -> Scenario:
     queue = arc_queue(design.law, scenario.packet_size)
     return with_queue(scenario, queue, design.law.capacity_bit_per_s)
@@ -105,6 +115,7 @@ _METHODS: dict[Any, _Method] = {
         lambda scenario, design: with_sender(scenario, mpcc_scheme(design.law)),
     ),
     HftracDesign: _Method(lambda design: design_network(design.inputs), (Links,), _with_policy),
+    MpcDesign: _Method(design_link, (Links,), _with_link),
     ConnetDesign: _Method(_of_connet, (Links,), _with_track),
     PacingDesign: _Method(_of_pacing, (Links,), lambda scenario, design: with_pacer(scenario, design.law)),
 }

@@ -7,7 +7,7 @@ from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
-from netctrl.model.design.design import HftracDesign
+from netctrl.model.design.design import LinkDesign
 from netctrl.model.io.record_file import taken
 from netctrl.scenario.links import Links, packet_only
 from netctrl.scenario.network.runs import tcp_of
@@ -27,7 +27,7 @@ def _queues_lack(case: Case) -> str | None:
         lack = None if alone else sender_lack(group)
         if lack is not None:
             return f"senders but {lack} (flows.{group.id} are {sender_name(group.sender)})"
-    if isinstance(case.design, HftracDesign):
+    if isinstance(case.design, LinkDesign):
         return "link rates that a Design sets over flows"
     found = packet_only(case.scenario, DualPi2Queue, line=alone) or overflow_lack(case.scenario)
     return None if found is None else f"{found[1]} ({found[0]})"

@@ -8,7 +8,7 @@ from netctrl.core.errors import InvalidValue
 from netctrl.engines.case import Case, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.kernel.scenarios.lacks import machine_lacks, network_lacks, scenario_lacks
-from netctrl.model.design.design import HftracDesign
+from netctrl.model.design.design import LinkDesign
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.links import Links
 from netctrl.scenario.network.track import Track, gated_groups
@@ -38,7 +38,7 @@ def _queues(case: Case, job: Job) -> Result:
     draws = draw_flows(case.scenario, merged=False)
     demands = draw_demands(case.scenario)
     scenario = case.scenario
-    control = flow_links(scenario, case.design if isinstance(case.design, HftracDesign) else None)
+    control = flow_links(scenario, case.design if isinstance(case.design, LinkDesign) else None)
     track = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
     gates = gate_draws(scenario) if gated_groups(scenario) else {}
     result = run_scenario(scenario, draws, made, demands=demands, control=control, track=track, gates=gates)

@@ -6,7 +6,7 @@ from typing import Any
 
 from netctrl.engines.case import Case, kind_of, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
-from netctrl.model.design.design import ConnetDesign, HftracDesign
+from netctrl.model.design.design import ConnetDesign, LinkDesign
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links
@@ -20,7 +20,7 @@ def _queues(case: Case, job: Job) -> Result:
     if case.scenario.under_demands:
         return _network(case, job)
     job.once(case.scenario)
-    design = case.design if isinstance(case.design, HftracDesign | ConnetDesign) else None
+    design = case.design if isinstance(case.design, LinkDesign | ConnetDesign) else None
     centre = kind_of(case.scenario) in TOPOLOGIES and case.design is not None
     gains = design_gains(case.design.law) if centre else None
     return simulate_packets(case.scenario, design=design, gains=gains, **job.told)

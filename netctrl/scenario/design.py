@@ -10,15 +10,17 @@ from netctrl.laws.aqm.arc import ArcQueue, arc_queue
 from netctrl.laws.aqm.records import DesignQueue, Queue
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.design.arc import ArcInputs
+from netctrl.model.design.design import MpcDesign
 from netctrl.model.design.hftrac import HftracInputs
 from netctrl.model.law import ArcLaw, ArxPacer, PacingLaw
 from netctrl.scenario.builders import bottleneck, routed
-from netctrl.scenario.links import Link
-from netctrl.scenario.network.policy import HftracPolicy, Messages
+from netctrl.scenario.links import Change, Link
+from netctrl.scenario.network.policy import DesignPolicy, HftracPolicy, Messages
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.offers import Stream
 
-_MIN_BUFFER = 30e3
+_MIN_BUFFER, _MBIT = 30e3, 1e6
 _DESIGN_S, _DESIGN_RTTS, _DESIGN_PACKETS = 60.0, (50.0, 1200.0), 3e6
 
 
@@ -113,6 +115,58 @@ def with_pacer(scenario: Scenario, law: PacingLaw) -> Scenario:
     if tuple(flows) == scenario.flows:
         raise InvalidValue("scenario", scenario.name, "one with a flow of sender paced, whose rate the law sets")
     return scenario.replace(flows=tuple(flows))
+
+
+def design_link(design: MpcDesign) -> Scenario:
+    """The link of an MPC Design, with a stream that arrives at the rates of the design's course, or at the lowest and
+    the highest ones in turn, and with a second stream of which the law isn't told where the course has one.
+
+    Raises
+    ------
+    InvalidValue
+        The Design is for no link.
+    """
+    law, asked, problem = design.law, design.inputs, design.law.problem
+    if law.link is None:
+        takes = "a Design for a link, or a scenario whose link's rate it sets"
+        raise InvalidValue("design", "one of a plant that is no link", takes)
+    horizon = problem["horizon"] * law.interval_s
+    ((low, high),) = asked.disturbances
+    course = asked.course
+    told = [(0.0, low), (2.0 * horizon, high), (4.0 * horizon, low)] if course is None else course.disturbances
+    told = [(0.0, 0.5 * (low + high)), *told] if not told or told[0][0] > 0.0 else told
+    untold = [] if course is None else [(at, max(-rate, 0.0)) for at, rate in course.unmeasured]
+    # Each begins with its first rate above 0.
+    rates = {
+        name: rows[next(place for place, (_, rate) in enumerate(rows) if rate > 0.0) :]
+        for name, rows in (("told", list(told)), ("untold", untold))
+        if any(rate > 0.0 for _, rate in rows)
+    }
+    most = max(problem.get("input_upper") or [2.0 * high])
+    capacity = _MBIT * (2.0 * high if most is None else most)
+    reference = max(high for _, high in asked.reference)
+    changes = [Change(at=at, flow=name, rate=_MBIT * rate) for name, rows in rates.items() for at, rate in rows[1:]]
+    lasts = 6.0 * horizon if course is None else course.samples * law.interval_s
+    return Scenario(
+        name=f"link {law.link} of the design",
+        links=(
+            Link(
+                id=law.link,
+                source="left",
+                target="right",
+                capacity=capacity,
+                buffer=max(4.0 * _MBIT * reference, capacity * horizon) / BITS_PER_BYTE,
+            ),
+        ),
+        flows=tuple(
+            Flow(id=name, offers=Stream(rate=_MBIT * rows[0][1], spacing="constant"), start=rows[0][0])
+            for name, rows in rates.items()
+        ),
+        changes=tuple(sorted(changes, key=lambda each: each.at)),
+        control=DesignPolicy(file="design", announced=("told",) if law.preview else ()),
+        duration=lasts,
+        interval=law.interval_s,
+    )
 
 
 _STEPS, _WARMUP = 6000, 1000

@@ -82,6 +82,9 @@ class PacingDesign(Design[PacingInputs, PacingLaw, PacingCertificate], frozen=Tr
     judge = staticmethod(pacing_verdict)
 
 
+LinkDesign = HftracDesign | MpcDesign
+"""Designs whose laws set rates of links."""
+
 AnyDesign = Design[Any, Any, Any]
 """Any kind of Design: netctrl's own, and those of other packages (`netctrl.core.register.DESIGNS`)."""
 

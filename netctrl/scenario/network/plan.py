@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.model.network import Network
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -30,8 +29,9 @@ class LinkPlan(NamedTuple):
     """(N,) weight mu_l of the cost."""
     paced: np.ndarray
     """(N,) whether a link sends at its law's rate; otherwise at its capacity."""
-    law: LinkRates
-    """The law, with the rates around which links are controlled and the initial rates."""
+    law: Any
+    """The law with the rates around which links are controlled and the initial rates: a
+    `netctrl.laws.link_rate.distributed_step.LinkRates`, or a `netctrl.scenario.network.decided.DecidedRates`."""
 
 
 class RunDraws(NamedTuple):

@@ -128,13 +128,16 @@ class HftracPolicy(Controlled, frozen=True, kw_only=True, tag="hftrac"):
 
 
 class DesignPolicy(Controlled, frozen=True, kw_only=True, tag="design"):
-    """Law of an HFTraC Design file made for the same network and interval."""
+    """Law of a Design file: of HFTraC, made for the same network and interval, or of MPC, made for one of the links."""
 
     file: str
     """The Design's file; in a scenario file, beside it."""
+    announced: tuple[str, ...] = ()
+    """Ids of streams, bursts and demands whose rates an MPC law with preview knows ahead; empty: all over its link."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        read_fields(self, announced=texts)
         if not isinstance(self.file, str) or not self.file or "\0" in self.file:
             raise InvalidValue("file", self.file, "the name of a Design file")
 

@@ -1,12 +1,13 @@
-"""Law of an HFTraC Design over the links of a scenario of flows, for engines with packets."""
+"""Law of an HFTraC or MPC Design over the links of a scenario of flows, for engines with packets."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.model.design.design import HftracDesign, read_design
+from netctrl.model.design.design import LinkDesign, MpcDesign, read_design
 from netctrl.scenario.builders import routed
+from netctrl.scenario.network.decided import decided_links
 from netctrl.scenario.network.plan import FlowLinks, LinkPlan, RunDraws
 from netctrl.scenario.network.policy import DesignPolicy, Fifo, StaticPacing
 from netctrl.scenario.network.track import Track
@@ -16,14 +17,14 @@ from netctrl.sim.network.plan import link_plan
 _MAX_ACTS = 2**28
 
 
-def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | None:
+def flow_links(scenario: Scenario, design: LinkDesign | None) -> FlowLinks | None:
     """What sets the rates of a scenario's links from one interval to the next; None: nothing does.
 
     Parameters
     ----------
     scenario : Scenario
         Of links and flows.
-    design : HftracDesign or None
+    design : HftracDesign, MpcDesign or None
         In place of the file that the scenario names.
 
     Raises
@@ -38,7 +39,7 @@ def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | N
         return None
     if isinstance(policy, StaticPacing):
         if design is not None:
-            raise InvalidValue("design", "an HFTraC Design", 'none for a control of kind "static"')
+            raise InvalidValue("design", f"a Design of {design.method}", 'none for a control of kind "static"')
         return None
     if design is None:
         if policy is None:
@@ -48,6 +49,8 @@ def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | N
             raise InvalidValue("control", policy.__struct_config__.tag, takes)
         design = _read(policy.file)
     policy = DesignPolicy(file="design") if policy is None else policy
+    if isinstance(design, MpcDesign):
+        return decided_links(scenario, design.law, policy)
     inputs, interval = design.inputs, design.law.interval_s
     steps = int(scenario.duration / interval * (1.0 + 1e-12))
     around = routed(inputs.network, control=policy, duration=interval, warmup=0.0, interval=interval)
@@ -59,10 +62,10 @@ def flow_links(scenario: Scenario, design: HftracDesign | None) -> FlowLinks | N
     return FlowLinks(plan, place, RunDraws(*nothing, np.ones((steps, N), dtype=bool)), interval, steps)
 
 
-def _read(file: str) -> HftracDesign:
+def _read(file: str) -> LinkDesign:
     design = read_design(file)
-    if not isinstance(design, HftracDesign):
-        raise InvalidValue("control.file", file, f"an HFTraC Design; this one is of method {design.method}")
+    if not isinstance(design, LinkDesign):
+        raise InvalidValue("control.file", file, f"an HFTraC or MPC Design; this one is of method {design.method}")
     return design
 
 

@@ -19,6 +19,7 @@ from netctrl.laws.link_rate.distributed_step import (
     link_memory,
     measure_link,
 )
+from netctrl.scenario.network.decided import DecidedRates, RateDecider
 from netctrl.scenario.network.plan import FlowLinks, RunDraws
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
@@ -36,7 +37,7 @@ _NANOBITS = 8e9  # of a byte
 class RateControl(NamedTuple):
     """What does not change. N links of the law."""
 
-    law: LinkRates
+    law: LinkRates | DecidedRates
     place: np.ndarray
     """(N,) rows of the links among all links."""
     paced: np.ndarray
@@ -51,7 +52,7 @@ class RateControl(NamedTuple):
 class RateMemory(NamedTuple):
     """What changes."""
 
-    law: LinkMemory
+    law: LinkMemory | RateDecider
     tick: np.ndarray
     """(1,) the next one."""
     now: np.ndarray
@@ -63,7 +64,10 @@ class RateMemory(NamedTuple):
 def rate_memory(control: RateControl) -> RateMemory:
     """Before the first tick."""
     now, acted = np.zeros((2, 4, len(control.place)), dtype=np.int64)
-    law = link_memory(control.law, control.draws.phase)
+    if isinstance(control.law, DecidedRates):
+        law = RateDecider(control.law, control.interval / 1e9)
+    else:
+        law = link_memory(control.law, control.draws.phase)
     return RateMemory(law, np.zeros(1, dtype=np.int64), now, acted)
 
 
@@ -98,10 +102,10 @@ def rate_control(scenario: Scenario, link: np.ndarray, found: FlowLinks | None) 
 # --- compiled ---------------------------------------------------------------------------------------------------------
 
 
-@njit(**INSIDE)
-def _count(net: PacketState, control: RateControl, now: np.ndarray, time: int) -> None:
-    for link in range(len(control.place)):
-        row = control.place[link]
+@njit(cache=True, error_model="numpy", nogil=True)
+def _count(net: PacketState, place: np.ndarray, now: np.ndarray, time: int) -> None:
+    for link in range(len(place)):
+        row = place[link]
         settle(net, row, time)
         now[ARRIVED, link], now[DEPARTED, link] = net.link[row, L_ARRIVED], net.link[row, L_DEPARTED]
         now[LOST, link], now[BACKLOG, link] = net.link[row, L_LOST], net.link[row, L_BYTES]
@@ -135,8 +139,25 @@ def _tick(net: PacketState, control: RateControl, memory: RateMemory, time: int)
     """Links measure and act."""
     tick = memory.tick[0]
     if tick < control.steps * control.law.ticks:
-        _count(net, control, memory.now, time)
+        _count(net, control.place, memory.now, time)
         _act(net, control, memory, tick, time)
+    memory.tick[0] += 1
+
+
+@njit(cache=True, error_model="numpy", nogil=True)
+def _pace(net: PacketState, row: int, time: int, rate: float) -> None:
+    pace_link(net, row, time, rate)
+
+
+def _decide(net: PacketState, control: RateControl, memory: RateMemory, time: int) -> None:
+    """The same tick of a link whose law isn't compiled into the kernel."""
+    step, now, acted = int(memory.tick[0]), memory.now, memory.acted
+    if step < control.steps:
+        _count(net, control.place, now, time)
+        arrived, departed, lost, _ = _NANOBITS / control.interval * (now - acted)[:, 0]
+        acted[:] = now
+        seen = Measured(departed, _NANOBITS / control.interval * now[BACKLOG, 0], arrived, lost)
+        _pace(net, control.place[0], time, max(memory.law.decide(step, seen), 0.0))
     memory.tick[0] += 1
 
 
@@ -148,6 +169,7 @@ def advance_rates(
     A loop in Python, so that `advance_packets` is compiled once: a call of a kernel takes 4 microseconds.
     """
     ticks, interval = control.law.ticks, control.interval
+    act = _decide if isinstance(memory.law, RateDecider) else _tick
     while True:
         tick = int(memory.tick[0])
         step, phase = divmod(tick, ticks)
@@ -158,4 +180,4 @@ def advance_rates(
             return False
         if not advance_packets(net, sample, full, first_window, time):
             return False
-        _tick(net, control, memory, time)
+        act(net, control, memory, time)

@@ -15,7 +15,7 @@ from netctrl.laws.aqm.records import DesignQueue
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.online_shift import OnlineShift
 from netctrl.laws.tracking.schedule import GainSchedule
-from netctrl.model.design.design import ConnetDesign, HftracDesign
+from netctrl.model.design.design import ConnetDesign, LinkDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.fabric.topology import TOPOLOGIES
@@ -45,7 +45,7 @@ _MAX_PERIODS = 10_000_000
 def simulate_packets(
     scenario: Scenario,
     *,
-    design: HftracDesign | ConnetDesign | TrackingLaw | None = None,
+    design: LinkDesign | ConnetDesign | TrackingLaw | None = None,
     gains: np.ndarray | None = None,
     schedule: GainSchedule | OnlineStaticMap | OnlineShift | None = None,
     progress: Progress | None = None,
@@ -57,7 +57,7 @@ def simulate_packets(
     Parameters
     ----------
     scenario : Scenario
-    design : HftracDesign, ConnetDesign or TrackingLaw, optional
+    design : HftracDesign, MpcDesign, ConnetDesign or TrackingLaw, optional
         Sets the links' rates, or with a control of kind track those of flows; else the one whose file
         `scenario.control` names.
     gains : ndarray, shape (N + 1,) or (C, N + 1), optional
@@ -86,7 +86,7 @@ def simulate_packets(
         if value is not None:
             raise InvalidValue(name, type(value).__name__, f"None {'in' if centre else 'without'} a data centre")
     if design is not None and not isinstance(scenario.control, Track):
-        checked_kind("design", design, HftracDesign)
+        checked_kind("design", design, LinkDesign)
     if progress is not None:
         checked_function("progress", progress)
     made = provenance(argv=argv, seed=scenario.seed, inputs=inputs, libraries=("numpy", "numba"))
@@ -99,9 +99,9 @@ def simulate_packets(
     for link in scenario.links:
         if isinstance(link.queue, DesignQueue):
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
-    ready = packet_problem(scenario, flow_links(scenario, design if isinstance(design, HftracDesign) else None))
+    ready = packet_problem(scenario, flow_links(scenario, design if isinstance(design, LinkDesign) else None))
     if isinstance(scenario.control, Track):
-        if isinstance(design, HftracDesign):
+        if isinstance(design, LinkDesign):
             raise InvalidValue("design", design.method, "a CONNET Design, with a control of kind track")
         state, tables = run_tracked(scenario, ready, design, schedule=schedule, progress=progress)
         return _with_tables(packet_result(scenario, state, made), tables)
