@@ -117,10 +117,10 @@ def _attempted(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tupl
 def _made(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
     from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.design.queue.record import QueueDesign
-    from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux
+    from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux, mpc_on_linux
     from netctrl.linux.export.queue_law import queue_on_linux
     from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
-    from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, PacingDesign
+    from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, MpcDesign, PacingDesign
 
     _refuse_strangers(job, design.method)
     match design:
@@ -142,9 +142,11 @@ def _made(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Imp
             model = network_model(design.inputs.network, design.law.interval_s)
             reference = 1.0 if job.reference is None else _factor(job.reference)
             return hftrac_on_linux(design, model, _places(job), _settings(job), reference=reference), ()
+        case MpcDesign():
+            return mpc_on_linux(design, _places(job), _settings(job)), ()
         case ConnetDesign():
             return connet_on_linux(design, _places(job), _settings(job), **_tracked(job, design)), ()
-    raise InvalidValue("design", path, "a Design of arc, hftrac, connet, mpcc, pacing or a queue")
+    raise InvalidValue("design", path, "a Design of arc, hftrac, connet, mpc, mpcc, pacing or a queue")
 
 
 def _step(job: TcJob, design: EcnDesign) -> TcExport:
@@ -160,14 +162,14 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
     belongs = {
         "implementation": ("arc", "ecn"),
         "drop": ("arc",),
-        "shaper": ("hftrac", "connet"),
-        "packet_size": ("hftrac", "connet"),
+        "shaper": ("hftrac", "connet", "mpc"),
+        "packet_size": ("hftrac", "connet", "mpc"),
         "reference": ("hftrac", "connet"),
         "measured_at": ("connet",),
-        "burst": ("arc", "hftrac", "connet"),
-        "limit": ("arc", "hftrac", "connet"),
-        "frames": ("arc", "hftrac", "connet"),
-        "interfaces": ("arc", "hftrac", "connet", "mpcc", "queue", "ecn"),
+        "burst": ("arc", "hftrac", "connet", "mpc"),
+        "limit": ("arc", "hftrac", "connet", "mpc"),
+        "frames": ("arc", "hftrac", "connet", "mpc"),
+        "interfaces": ("arc", "hftrac", "connet", "mpc", "mpcc", "queue", "ecn"),
     }
     for name, methods in belongs.items():
         value = getattr(job, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.kernel.scenarios.rater import LinkControl, RaterTask
+from netctrl.scenario.network.decided import DecidedRates
 from netctrl.scenario.network.plan import FlowLinks
 from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
@@ -29,8 +30,17 @@ def rater_task(control: FlowLinks, scenario: Scenario, places: np.ndarray) -> Ra
         for each in sorted(scenario.changes, key=lambda each: each.at)
         if each.capacity is not None and each.link in order
     ]
+    law = control.plan.law
+    decided = isinstance(law, DecidedRates)
     return RaterTask(
-        control=LinkControl(control.plan.law, control.interval, control.plan.paced, *control.draws[1:]),
+        control=LinkControl(
+            *((None, law) if decided else (law, None)),
+            law.nominal,
+            law.ticks,
+            control.interval,
+            control.plan.paced,
+            *control.draws[1:],
+        ),
         capacity=np.array([scenario.links[row].capacity for row in chosen]),
         changes=np.array(changes, dtype=float).reshape(-1, 3),
         place=places[chosen],

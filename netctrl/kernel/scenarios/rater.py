@@ -21,8 +21,9 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program, read_record
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes
-from netctrl.laws.link_rate.distributed_step import LinkRates, act_links, link_memory
+from netctrl.laws.link_rate.distributed_step import LinkRates, Measured, act_links, link_memory
 from netctrl.linux.kernel.netlink import RouteSocket
+from netctrl.scenario.network.decided import DecidedRates, RateDecider
 
 _LEAST_OF_CAPACITY, _LEAST_OF_NOMINAL = 0.1, 0.5
 
@@ -30,7 +31,13 @@ _LEAST_OF_CAPACITY, _LEAST_OF_NOMINAL = 0.1, 0.5
 class LinkControl(NamedTuple):
     """Law of N links over K intervals, with its messages."""
 
-    law: LinkRates
+    law: LinkRates | None
+    """None: `decided` has it."""
+    decided: DecidedRates | None
+    nominal: np.ndarray
+    """(N,) rates around which links are controlled [bit/s]."""
+    ticks: int
+    """Of an interval."""
     interval_s: float
     paced: np.ndarray
     """(N,) whether a link sends at the law's rate."""
@@ -79,7 +86,10 @@ class Decider:
     """The law with its memory: counters at a tick to rates."""
 
     def __init__(self, task: RaterTask) -> None:
-        self.control, self.memory = task.control, link_memory(task.control.law, task.control.phase)
+        control = self.control = task.control
+        self.memory = None if control.law is None else link_memory(control.law, control.phase)
+        self.decider = None if control.decided is None else RateDecider.of(control.decided)
+        self.command = control.nominal.copy() if self.memory is None else self.memory.command
         self.before = np.zeros((4, len(task.capacity)))
         self.received = task.control.received.astype(np.int64)
         self.capacity = task.capacity.copy()
@@ -87,21 +97,23 @@ class Decider:
     def decide(self, tick: int, acting: np.ndarray, counted: np.ndarray) -> np.ndarray:
         """Rates (N,) from now on, of the links that act at this tick; `counted`, (4, N): arrived, departed, lost,
         waiting [byte]."""
-        law = self.control.law
-        step, share = tick // law.ticks, tick % law.ticks / law.ticks
+        law, ticks = self.control.law, self.control.ticks
+        step, share = tick // ticks, tick % ticks / ticks
         unit = BITS_PER_BYTE / self.control.interval_s
         arrived, rate, lost = unit * (counted - self.before)[:3]
         if step == 0:  # before the start all sent at the rates with which they begin
-            rate = rate + (1.0 - share) * law.nominal
+            rate = rate + (1.0 - share) * self.control.nominal
         self.before[:, acting] = counted[:, acting]
         seen = np.stack([rate, unit * counted[3], arrived, lost])
-        act_links(law, self.memory, tick, seen, self.control.late[step], self.received[step])
+        if self.decider is not None:
+            self.command[0] = self.decider.decide(step, Measured(*seen[:, 0].tolist()))
+        elif law is not None and self.memory is not None:
+            act_links(law, self.memory, tick, seen, self.control.late[step], self.received[step])
         return self.rates()
 
     def rates(self) -> np.ndarray:
         """Rates (N,) in force, within what links can be set to."""
-        least = least_rates(self.capacity, self.control.law.nominal)
-        return np.clip(self.memory.command, least, self.capacity)
+        return np.clip(self.command, least_rates(self.capacity, self.control.nominal), self.capacity)
 
 
 @contextmanager
@@ -118,7 +130,7 @@ def route_sockets(places: np.ndarray) -> Generator[list[RouteSocket]]:
 
 def _moments(task: RaterTask) -> Iterator[tuple[float, int, int]]:
     """Time [s], tick, and change, in order; -1 for the one that it isn't."""
-    control, ticks = task.control, task.control.law.ticks
+    control, ticks = task.control, task.control.ticks
     phases = np.unique(control.phase).tolist()
     numbers = (step * ticks + phase for step in range(len(control.received)) for phase in phases)
     acts = ((tick * control.interval_s / ticks, tick, -1) for tick in numbers)
@@ -150,7 +162,7 @@ def main() -> int:
                 decider.capacity[link] = task.changes[change, 2]
                 keep(decider.rates(), np.array([link]))
                 continue
-            acting = np.flatnonzero(control.phase == tick % control.law.ticks)
+            acting = np.flatnonzero(control.phase == tick % control.ticks)
             for link in acting.tolist():
                 counters = routes[link].qdisc(indices[link], HTB_CLASS).counters
                 lost = task.packet * counters.drops

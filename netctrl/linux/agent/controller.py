@@ -12,6 +12,7 @@ import numpy as np
 
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.controller import DistributedController, DistributedMemory, command, measure
+from netctrl.laws.link_rate.distributed_step import Measured
 from netctrl.linux.agent.message import Dropped, Echo, Entry, Kind, Message, admit, aligned, index_of, pack, unpack
 from netctrl.linux.agent.state import (
     MICROSECONDS,
@@ -27,7 +28,8 @@ from netctrl.linux.agent.state import (
     known,
     step_tracker,
 )
-from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
+from netctrl.linux.export.agent_law import DecidedTable, LinkRateTable, TrackingTable
+from netctrl.scenario.network.decided import RateDecider
 
 _PATIENCE = 1.5
 """Intervals without a command after which a link falls back: by then a command is lost, not only late."""
@@ -155,6 +157,8 @@ def step(
     elif plan.law is not None and state.memory is not None:
         state, rates, said = _obey(plan, state, plan.law, state.memory, now_us)
         quiet = (*quiet, *said)
+    elif isinstance(plan.config.law, DecidedTable) and state.decider is not None:
+        state, rates = _decide(plan, state, plan.config.law.growth, state.decider)
     else:
         rates = state.desired
     state, datagrams = _told(plan, state, now_us, rates)
@@ -204,7 +208,7 @@ def _silence(plan: AgentPlan, state: AgentState, now_us: int) -> tuple[AgentStat
 
 def _read(plan: AgentPlan, state: AgentState, now_us: int, readings: Sequence[Reading | Trouble]) -> AgentState:
     """Rates sent since the last step, and backlogs, smoothed."""
-    rate, backlog = state.rate.copy(), state.backlog.copy()
+    rate, backlog, queued = state.rate.copy(), state.backlog.copy(), state.queued.copy()
     kept: list[Reading | None] = []
     scale = BITS_PER_BYTE / plan.config.interval_s
     for link, (reading, before) in enumerate(zip(readings, state.readings, strict=True)):
@@ -216,10 +220,11 @@ def _read(plan: AgentPlan, state: AgentState, now_us: int, readings: Sequence[Re
         earlier = backlog[link]
         backlog[link] = waiting if np.isnan(earlier) else earlier + weight * (waiting - earlier)
         if before is not None and now_us > state.at_us:
-            rate[link] = (
-                max(reading.sent_bytes - before.sent_bytes, 0) * BITS_PER_BYTE * MICROSECONDS / (now_us - state.at_us)
-            )
-    return state._replace(readings=tuple(kept), rate=rate, backlog=backlog)
+            unit = BITS_PER_BYTE * MICROSECONDS / (now_us - state.at_us)
+            sent = max(reading.sent_bytes - before.sent_bytes, 0)
+            rate[link] = sent * unit
+            queued[link] = max(sent + reading.backlog_bytes - before.backlog_bytes, 0) * unit
+    return state._replace(readings=tuple(kept), rate=rate, backlog=backlog, queued=queued)
 
 
 def _obey(
@@ -270,6 +275,15 @@ def _track(
         return counted(state, "held_steps"), state.desired
     state, rates = _bounded(plan, state._replace(tracker=after, measured=None), rate * share)
     return state, rates
+
+
+def _decide(plan: AgentPlan, state: AgentState, growth: float, decider: RateDecider) -> tuple[AgentState, np.ndarray]:
+    """MPC: from the second reading on, by what came into the queue; without a reading the rate is held."""
+    seen = np.array([state.rate[0], state.backlog[0], state.queued[0]]) / growth
+    if not np.isfinite(seen).all() or state.lost[0]:
+        return counted(state, "held_steps"), state.desired
+    rate, backlog, queued = seen.tolist()
+    return _bounded(plan, state, np.array([growth * decider.decide(state.step, Measured(rate, backlog, queued, 0.0))]))
 
 
 # --- what goes out ---------------------------------------------------------------------------------------------------

@@ -22,7 +22,8 @@ from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, 
 from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_tracking, step_tracking, tracking_gains
 from netctrl.linux.agent.message import Alignment, Echo, Route, Window, digest
 from netctrl.linux.export.agent import AgentConfig
-from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable
+from netctrl.linux.export.agent_law import DecidedTable, LinkRateTable, TrackingTable
+from netctrl.scenario.network.decided import RateDecider
 from netctrl.scenario.network.tracking import MBIT, TRACKED_SIGNALS
 
 MICROSECONDS = 1_000_000
@@ -176,12 +177,16 @@ class AgentState(NamedTuple):
     """Time of the last step."""
     memory: DistributedMemory | None
     tracker: Tracker | None
+    decider: RateDecider | None
+    """A link's law of model predictive control, with its memory."""
     readings: tuple[Reading | None, ...]
     """(K,) readings of the last step."""
     backlog: np.ndarray
     """(K,) smoothed backlogs, over the interval [bit/s]."""
     rate: np.ndarray
     """(K,) rates sent in the last interval [bit/s]."""
+    queued: np.ndarray
+    """(K,) rates that came into the queues in the last interval [bit/s]."""
     desired: np.ndarray
     """(K,) rates of the law within limits [bit/s]."""
     in_force: np.ndarray
@@ -230,7 +235,7 @@ def plan(config: AgentConfig, key: bytes = b"") -> AgentPlan:
         )
         paced = [table.paced[number] > 0.0 for number in numbers]
         about = f"{config.interval_s!r} {table.links} {table.nominal.tolist()}"
-    elif table.measured_by is not None:
+    elif isinstance(table, TrackingTable) and table.measured_by is not None:
         about = f"tracking {table.measured_by}"
     routes = tuple(Route(digest(peer.name), digest(config.name), digest(about)) for peer in config.peers)
     return AgentPlan(
@@ -257,10 +262,12 @@ def start(plan: AgentPlan, session: int) -> AgentState:
         step=-1,
         at_us=0,
         memory=None if plan.law is None else start_hearing(plan.law),
-        tracker=None if isinstance(table, LinkRateTable) else start_tracker(table),
+        tracker=start_tracker(table) if isinstance(table, TrackingTable) else None,
+        decider=_decider(plan, table) if isinstance(table, DecidedTable) else None,
         readings=(None,) * K,
         backlog=np.full(K, np.nan),
         rate=np.full(K, np.nan),
+        queued=np.full(K, np.nan),
         desired=np.where(plan.paced, plan.fallback, plan.high),
         in_force=np.full(K, np.nan),
         lost=(False,) * K,
@@ -271,6 +278,11 @@ def start(plan: AgentPlan, session: int) -> AgentState:
         falling_back=False,
         counts={},
     )
+
+
+def _decider(plan: AgentPlan, table: DecidedTable) -> RateDecider:
+    """The law, at the link's fallback rate; announcements don't reach an agent."""
+    return RateDecider(table.law, float(plan.fallback[0]) / table.growth, np.zeros(0), acts_late=False)
 
 
 def known(state: AgentState, peer: int, neighbour: Neighbour) -> AgentState:

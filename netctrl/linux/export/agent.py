@@ -16,7 +16,7 @@ import msgspec
 
 from netctrl.core.errors import FileError, InvalidValue, checked_kind
 from netctrl.core.files import write_atomically
-from netctrl.linux.export.agent_law import LinkRateTable, TrackingTable, restricted
+from netctrl.linux.export.agent_law import DecidedTable, LinkRateTable, TrackingTable, restricted
 from netctrl.linux.export.records import interface_name
 from netctrl.model.io.arrays import array, array_json
 from netctrl.model.io.fields import (
@@ -114,7 +114,7 @@ class AgentConfig(Record, frozen=True, kw_only=True, eq=False):
     """A controller commands links that agents measure; it sets no rate itself."""
     interval_s: Duration
     """tau."""
-    law: LinkRateTable | TrackingTable
+    law: LinkRateTable | TrackingTable | DecidedTable
     links: tuple[ControlledLink, ...] = ()
     address: str = "127.0.0.1"
     """Address for incoming messages."""
@@ -289,6 +289,8 @@ def _check_law(config: AgentConfig) -> None:
         return
     if not config.links:
         raise InvalidValue("links", 0, "at least one link to control")
+    if isinstance(config.law, DecidedTable) and [link.id for link in config.links] != [config.law.law.link]:
+        raise InvalidValue("links", [link.id for link in config.links], f"the law's link, {config.law.law.link}, alone")
     if isinstance(config.law, LinkRateTable):
         _check_links("links", [link.id for link in config.links], config.law.links, all_of_them=False)
         for peer in config.peers:

@@ -13,7 +13,7 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
 from netctrl.laws.link_rate.fir import LINEAR, WORK_CONSERVING, FirLaw
 from netctrl.model.design.design import HftracDesign
-from netctrl.model.law import TrackingLaw
+from netctrl.model.law import MpcLaw, TrackingLaw
 from netctrl.model.network_model import NetworkModel
 
 _KINDS = 4
@@ -133,6 +133,25 @@ class TrackingTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="tr
                 raise InvalidValue("measured_by", None, "a peer that measures jitter, which a backlog doesn't show")
             if self.measured_at is None or self.bottleneck is None or not self.bottleneck > 0.0:
                 raise InvalidValue("measured_at", self.measured_at, "an interface with its bottleneck [bit/s]")
+
+
+class DecidedTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="mpc", eq=False):
+    """A link's law of model predictive control.
+
+    Raises
+    ------
+    InvalidValue
+        A law for no link.
+    """
+
+    law: MpcLaw
+    growth: float = 1.0
+    """Bytes of frames over those that the law counts."""
+
+    def __post_init__(self) -> None:
+        if self.law.link is None:
+            raise InvalidValue("law", "a law for no link", "one for a link")
+        checked_number("growth", self.growth, "a ratio of at least 1", at_least=1.0)
 
 
 def link_rate_table(

@@ -1,4 +1,4 @@
-"""HFTraC and CONNET on Linux: queues with rates set by agents, on the machines and interfaces of a map."""
+"""HFTraC, CONNET and MPC on Linux: queues with rates set by agents, on the machines and interfaces of a map."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from netctrl.core.errors import InvalidValue, checked_kind, checked_number
 from netctrl.core.units import BITS_PER_BYTE, format_quantity, unit_scale
 from netctrl.linux.export import shaper
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
-from netctrl.linux.export.agent_law import TrackingTable, link_rate_table
+from netctrl.linux.export.agent_law import DecidedTable, TrackingTable, link_rate_table
 from netctrl.linux.export.records import HtbClass, TokenBucket
 from netctrl.linux.state_files import AGENT_FOLDER
-from netctrl.model.design.design import ConnetDesign, HftracDesign
+from netctrl.model.design.design import ConnetDesign, HftracDesign, MpcDesign
 from netctrl.model.io.toml import read_toml_record
 from netctrl.model.network_model import NetworkModel
+from netctrl.scenario.design import design_link
 
 INTERFACES_TAKES = (
     "LINK=INTERFACE,... as in a->b=eth1,b->c=eth2, or a .toml file with [[agents]] (docs/how-to/linux-export.md)"
@@ -267,6 +268,51 @@ def connet_on_linux(
     files = shaper.queue_files(place.name, [queue for queue, _ in made], title)
     files[f"{place.name}.agent.json"] = _with_metrics(config).to_json()
     return _export(files, made, law.interval_s)
+
+
+def mpc_on_linux(
+    design: MpcDesign, places: InterfaceMap, settings: shaper.TcSettings = shaper.AS_DESIGNED
+) -> shaper.TcExport:
+    """A queue with a rate at the Design's link, and its agent's file.
+
+    The link starts at its greatest rate, and returns to it where the agent has none. What arrives is measured; an agent
+    hears of nothing ahead.
+
+    Parameters
+    ----------
+    design : MpcDesign
+    places : InterfaceMap
+        One machine with the link.
+    settings : TcSettings
+        Without a limit, the queue holds what the Design's own link does (`netctrl.scenario.design.design_link`).
+
+    Raises
+    ------
+    InvalidValue
+        A Design for no link, another link, several machines, or a value that the kernel can't represent.
+    """
+    checked_kind("design", design, MpcDesign)
+    checked_kind("places", places, InterfaceMap)
+    (line,) = design_link(design).links
+    links = [dict(each.links) for each in places.agents]
+    if len(links) != 1 or list(links[0]) != [line.id]:
+        got = ", ".join(name for each in links for name in each)
+        raise InvalidValue("interfaces", got, f"the Design's link on one machine, as in {line.id}=eth0")
+    (place,) = places.agents
+    limit = line.buffer if settings.limit is None else settings.limit
+    queue, entry = _controlled(place.links[line.id], line.id, line.capacity, limit or 0.0, settings)
+    config = AgentConfig(
+        schema="netctrl.agent/1",
+        name=place.name,
+        interval_s=design.law.interval_s,
+        law=DecidedTable(law=design.law, growth=settings.framing.growth),
+        links=(entry,),
+        address=place.address,
+        dead_band=settings.dead_band,
+    )
+    files = shaper.queue_files(place.name, [queue], "MPC: the link at its greatest rate, until an agent sets it")
+    files[f"{place.name}.agent.json"] = _with_metrics(config).to_json()
+    return _export(files, [(queue, entry)], design.law.interval_s)
 
 
 def _controlled(

@@ -43,24 +43,33 @@ class RateDecider:
 
     Parameters
     ----------
-    decided : DecidedRates
-    interval : float
-        [s]
+    law : MpcLaw
+    first : float
+        Rate before the first decision [bit/s].
+    announced : ndarray
+        As of `DecidedRates`.
+    acts_late : bool
+        Whether decisions take effect, and measurements are read, as late as the law's plant says, because the link that
+        is simulated has no delay of its own.
     """
 
-    def __init__(self, decided: DecidedRates, interval: float) -> None:
-        law = msgspec.json.decode(decided.law, type=MpcLaw, dec_hook=array)
-        self.running: Any = RUNNING_LAWS["mpc"](law, decided.nominal / _MBIT)
+    def __init__(self, law: MpcLaw, first: float, announced: np.ndarray, *, acts_late: bool = True) -> None:
+        self.running: Any = RUNNING_LAWS["mpc"](law, [first / _MBIT])
         problem = self.running.controller.problem
-        self._announced, self._interval = decided.announced / _MBIT, interval
-        # What the plant of the law is said to delay: what it sets, and what it measures.
-        self._under_way = deque([float(decided.nominal[0])] * int(problem.delays.max()))
-        self._seen: deque[float] = deque(maxlen=problem.measurement_delay + 1)
+        self._announced, self._interval = announced / _MBIT, law.interval_s
+        self._under_way = deque([first] * (int(problem.delays.max()) if acts_late else 0))
+        self._seen: deque[float] = deque(maxlen=1 + (problem.measurement_delay if acts_late else 0))
+
+    @classmethod
+    def of(cls, decided: DecidedRates) -> RateDecider:
+        """Of a law as data."""
+        law = msgspec.json.decode(decided.law, type=MpcLaw, dec_hook=array)
+        return cls(law, float(decided.nominal[0]), decided.announced)
 
     def decide(self, step: int, seen: Measured) -> float:
         """The rate from now on [bit/s], from what the link measured in the interval that ended [bit/s]."""
         self._seen.append(seen.backlog * self._interval / _MBIT)
-        foreseen = np.array([seen.arrived / _MBIT])
+        foreseen = np.array([(seen.arrived - seen.lost) / _MBIT])
         if len(self._announced):
             foreseen = self._announced[step : step + self.running.lead, None]
         rate = self.running.decide([self._seen[0]], disturbances=foreseen)

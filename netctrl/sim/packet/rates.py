@@ -65,7 +65,7 @@ def rate_memory(control: RateControl) -> RateMemory:
     """Before the first tick."""
     now, acted = np.zeros((2, 4, len(control.place)), dtype=np.int64)
     if isinstance(control.law, DecidedRates):
-        law = RateDecider(control.law, control.interval / 1e9)
+        law = RateDecider.of(control.law)
     else:
         law = link_memory(control.law, control.draws.phase)
     return RateMemory(law, np.zeros(1, dtype=np.int64), now, acted)
