@@ -326,7 +326,12 @@ def usual() -> dict[str, dict[str, Any]]:
         "solve_dare": {"A": [[0.5]], "B": [[1.0]], "Q": [[1.0]], "R": [[1.0]], "S": None, "method": "auto"},
         "mpc_estimator": {"problem": problem, "disturbance": "output", "kind": "step", "periods": ()}
         | {"process_noise": None, "disturbance_noise": 1.0, "measurement_noise": 1.0},
-        "prove_mpc": {"problem": problem, "reference": 0.0, "disturbances": []},
+        "prove_mpc": {"problem": problem, "reference": 0.0, "disturbances": [], "estimator": None, "unmeasured": []},
+        "design_mpc": {"problem": problem, "reference": 0.0, "disturbances": [], "estimator": None, "unmeasured": []}
+        | {"preview": False, "course": None, "link": None, "inputs": ["u"], "outputs": ["y"], "input_units": [""]}
+        | {"output_units": [""], "input_offset": 0.0, "output_offset": 0.0, "hold": 3, "safe_input": None},
+        "link_rate_plant": {"interval_s": "10ms"},
+        "mpc_from_file": {"path": path},
         "solve_mpc": {"problem": problem, "state": [0.5], "past_inputs": None, "solver": "daqp", "form": "condensed"}
         | {"reference": 1.0, "state_reference": None, "input_reference": [[0.0], [0.1]], "disturbances": None}
         | {"past_disturbances": None},
@@ -352,7 +357,7 @@ RESULTS = {
 }
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
-    *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo"),
+    *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo", "MpcCourse"),
     *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "StaticPacing", "TcFifo"),
     *("TokenBucket", "connet_on_linux", "hftrac_on_linux", "pace_many", "sweep_to_file", "__version__"),
 }

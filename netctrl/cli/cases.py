@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from netctrl.cli.options import option, whole
 from netctrl.core.errors import FileError, InvalidValue
-from netctrl.model.datasets import models, networks, scenarios, sweeps, traces
+from netctrl.model.datasets import models, networks, problems, scenarios, sweeps, traces
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
@@ -20,6 +20,7 @@ __all__ = [
     "SEED",
     "ModelName",
     "NetworkName",
+    "ProblemName",
     "References",
     "ScenarioName",
     "SweepName",
@@ -144,10 +145,11 @@ def inputs_of(scenario: str | None, design: str | None) -> list[Path]:
 
 
 if TYPE_CHECKING:
-    ModelName = NetworkName = ScenarioName = SweepName = TraceName = str
+    ModelName = NetworkName = ProblemName = ScenarioName = SweepName = TraceName = str
 else:  # any text is taken: cyclopts tries str first
     ModelName = str | Literal[models()]
     NetworkName = str | Literal[networks()]
+    ProblemName = str | Literal[problems()]
     ScenarioName = str | Literal[scenarios()]
     SweepName = str | Literal[sweeps()]
     TraceName = str | Literal[traces()]

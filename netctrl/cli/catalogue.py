@@ -133,6 +133,7 @@ _LISTS: dict[str, _List] = {
     "laws": _List(_laws, "laws of queues, senders and links: in a scenario's file, or netctrl evaluate NAME"),
     "engines": _List(_engines, "engines: netctrl simulate SCENARIO --engine NAME"),
     "models": _List(_models, "models: netctrl design connet --model NAME"),
+    "problems": _List(lambda: _toml(datasets.problems, datasets.problem_path), "problems: netctrl design mpc NAME"),
     "traces": _List(_traces, "traces: netctrl identify NAME"),
     "sweeps": _List(lambda: _toml(datasets.sweeps, datasets.sweep_path), "sweeps: netctrl sweep NAME"),
 }

@@ -1,4 +1,4 @@
-"""`netctrl list`: names of queues, designs, scenarios, networks, laws, engines, models, traces and sweeps."""
+"""`netctrl list`: names of queues, designs, scenarios, networks, laws, engines, models, problems, traces and sweeps."""
 
 from __future__ import annotations
 

@@ -237,8 +237,7 @@ LINK_LAWS = Registry("control", "netctrl.link_laws", {}, "netctrl.scenario.netwo
 imported."""
 
 RUNNING_LAWS = Registry("law", "netctrl.running_laws", {"mpc": "netctrl.mpc.law:RunningMpc"})
-"""Kind of a law that decides by more than a table of numbers -> class that runs it, from the law and what was applied
-before."""
+"""Kind of a law that is more than a table of numbers -> class that runs it, from the law and what was applied."""
 
 CERTIFIED = Registry(
     "law",

@@ -1,4 +1,4 @@
-"""Data files that come with netctrl: claims, scenarios, networks, models, sweeps, traces and schemas."""
+"""Data files that come with netctrl: claims, scenarios, networks, models, problems, sweeps, traces and schemas."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ __all__ = [
     "network_of",
     "network_path",
     "networks",
+    "problem_path",
+    "problems",
     "scenario_path",
     "scenarios",
     "sweep_path",
@@ -93,11 +95,13 @@ _SCENARIOS = _Bundled("scenario", ".toml", "a TOML file")
 _NETWORKS = _Bundled("network", ".json", "a JSON file")
 _MODELS = _Bundled("model", ".json", "a JSON file")
 _SWEEPS = _Bundled("sweep", ".toml", "a TOML file")
+_PROBLEMS = _Bundled("problem", ".toml", "a TOML file")
 _TRACES = _Bundled("trace", ".csv", "a .csv or .parquet file", (".parquet",))
 scenarios, scenario_path = _SCENARIOS.names, _SCENARIOS.path
 networks, network_path = _NETWORKS.names, _NETWORKS.path
 models, model_path = _MODELS.names, _MODELS.path
 sweeps, sweep_path = _SWEEPS.names, _SWEEPS.path
+problems, problem_path = _PROBLEMS.names, _PROBLEMS.path
 traces, trace_path = _TRACES.names, _TRACES.path
 
 

@@ -34,7 +34,7 @@ class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """Size of a packet with its headers [byte]."""
 
 
-class _Arrays(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
+class ArrayRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, eq=False):
     """A record whose arrays are read-only."""
 
     def __post_init__(self) -> None:
@@ -51,7 +51,7 @@ def _fixed(value: Any) -> Any:
     return value
 
 
-class _LinkRates(_Arrays, frozen=True, kw_only=True, tag_field="kind", eq=False):
+class _LinkRates(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", eq=False):
     """A law for the rates of N links, as deviations from their nominal rates.
 
     The state x has each link's rates f_l(n), f_l(n − 1), ..., f_l(n − n_l), then the backlogs divided by the
@@ -79,7 +79,7 @@ class StaticGain(_LinkRates, frozen=True, kw_only=True, tag="static", eq=False):
     """Round-trip delay to the controller [samples]."""
 
 
-class FirColumns(_Arrays, frozen=True, kw_only=True, eq=False):
+class FirColumns(ArrayRecord, frozen=True, kw_only=True, eq=False):
     """Responses to a unit disturbance at one link e, over T samples.
 
     There are q = n_e + 2 columns: the first for the link's backlog, the others for the rates in its line, newest
@@ -107,7 +107,7 @@ class FirGain(_LinkRates, frozen=True, kw_only=True, tag="fir", eq=False):
     """(N,) one for each disturbed link."""
 
 
-class AgedColumns(_Arrays, frozen=True, kw_only=True, eq=False):
+class AgedColumns(ArrayRecord, frozen=True, kw_only=True, eq=False):
     """Response to a disturbance at one link e, by the disturbance's age."""
 
     links: np.ndarray
@@ -140,7 +140,7 @@ class MyopicGain(_LinkRates, frozen=True, kw_only=True, tag="myopic", eq=False):
 LinkRateLaw = StaticGain | FirGain | AgedGain | MyopicGain
 
 
-class _Observer(_Arrays, frozen=True, kw_only=True, tag_field="kind", eq=False):
+class _Observer(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", eq=False):
     """A law with which p outputs follow references r by m inputs, with an observer of n states.
 
     Internally, inputs and outputs are deviations from their offsets, in the model's units. v is the input after
@@ -205,7 +205,7 @@ class LqiLaw(_Observer, frozen=True, kw_only=True, tag="lqi", eq=False):
 TrackingLaw = LqgLaw | LqiLaw
 
 
-class MpccTable(_Arrays, frozen=True, kw_only=True, eq=False):
+class MpccTable(ArrayRecord, frozen=True, kw_only=True, eq=False):
     """Gains by number of flows, for senders that receive this number by telemetry."""
 
     flows: np.ndarray
@@ -218,7 +218,7 @@ class MpccTable(_Arrays, frozen=True, kw_only=True, eq=False):
     """(k,) B, as of the law."""
 
 
-class MpccLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpcc", eq=False):
+class MpccLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpcc", eq=False):
     """Explicit model predictive congestion control: W = clip(c − K Q, 0, P_BD), at most c − (Q − (N − 1) P_BD)/B.
 
     With `delayed`, Q̄ = Q + B Σ (W(k − i) − c) over the last `delay_steps` windows, oldest first and never below 0,
@@ -259,51 +259,6 @@ class MpccLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpcc", 
     """W_R, weight of the window's deviation from c."""
     table: MpccTable | None
     """Gains by number of flows."""
-
-
-class MpcLaw(_Arrays, frozen=True, kw_only=True, tag_field="kind", tag="mpc", eq=False):
-    """Model predictive control: each sample applies the first input of the plan that `netctrl.MpcProblem` defines.
-
-    `netctrl.mpc.law.RunningMpc` runs it. Matrices and the problem are of deviations from the offsets.
-    """
-
-    interval_s: float
-    """Sampling interval [s]."""
-    inputs: tuple[str, ...]
-    """Names of the plant's inputs; those in the problem's `measured` are measured disturbances."""
-    outputs: tuple[str, ...]
-    """Names of the p outputs."""
-    input_units: tuple[str, ...]
-    """Units of the inputs."""
-    output_units: tuple[str, ...]
-    """Units of the outputs."""
-    input_offset: np.ndarray
-    """Inputs at the model's zero."""
-    output_offset: np.ndarray
-    """(p,) outputs at the model's zero."""
-    link: str | None
-    """Id of the link whose rate it sets, if it is one for a link: its output is the backlog, its measured disturbance
-    the rate that arrives."""
-    A: np.ndarray
-    """(n, n) state matrix"""
-    B: np.ndarray
-    """Input matrix, (n, m + nw)."""
-    C: np.ndarray
-    """(p, n) output matrix"""
-    D: np.ndarray
-    """Feedthrough, (p, m + nw)."""
-    problem: dict[str, Any]
-    """Arguments of `netctrl.MpcProblem` that aren't its defaults, without the plant; null: infinite."""
-    estimator: dict[str, Any] | None
-    """Arguments of `netctrl.mpc.estimate.mpc_estimator`; null: the state is measured."""
-    preview: bool
-    """Whether references and measured disturbances are known ahead."""
-    reference: np.ndarray
-    """(p,) outputs to follow, where nothing else is asked for."""
-    safe_input: np.ndarray
-    """(m,) applied where no plan was found for longer than `hold`."""
-    hold: int
-    """Samples for which the last input is held where no plan is found."""
 
 
 class _Pacer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):

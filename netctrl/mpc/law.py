@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, did_you_mean
+from netctrl.model.design.mpc import MpcLaw
 from netctrl.model.io.matrix import dense
-from netctrl.model.law import MpcLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.estimate import Estimator, mpc_estimator
 from netctrl.mpc.problem import GROUPS, MpcProblem
@@ -41,6 +41,8 @@ def problem_of(plant: StateSpace, data: dict[str, Any]) -> MpcProblem:
     InvalidValue
         An unknown argument, or what `MpcProblem` refuses.
     """
+    if not isinstance(data, dict):
+        raise InvalidValue("problem", data, "a table of arguments of netctrl.MpcProblem")
     for name in data:
         if name not in _ARGUMENTS:
             takes = f"an argument of netctrl.MpcProblem{did_you_mean(name, _ARGUMENTS)}"
@@ -61,6 +63,9 @@ def estimator_of(problem: MpcProblem, options: dict[str, Any] | None) -> Estimat
     """
     if options is None:
         return None
+    if not isinstance(options, dict):
+        takes = f"None, or a dict with some of {', '.join(_OPTIONS)}"
+        raise InvalidValue("estimator", options, takes)
     for name in options:
         if name not in _OPTIONS:
             takes = f"an option of netctrl.mpc.estimate.mpc_estimator{did_you_mean(name, _OPTIONS)}"

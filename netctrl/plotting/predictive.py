@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 
 from netctrl.design.mpc.course import mpc_course, usual_course
 from netctrl.model.design.design import MpcDesign
-from netctrl.mpc.law import law_problem
 from netctrl.plotting.style import ACCENT, INK, SECOND, canvas, finish
 
 
@@ -20,15 +19,15 @@ def mpc_figure(design: MpcDesign) -> Figure:
     law, asked = design.law, design.inputs
     middle = (np.array([np.mean(ends) for ends in ranges]) for ranges in (asked.reference, asked.disturbances))
     course = mpc_course(law, usual_course(design), *middle)
-    problem, p = law_problem(law), len(law.outputs)
-    moved, other = problem.manipulated.tolist(), list(problem.measured)
+    p, other = len(law.outputs), law.problem.get("measured", ())
+    moved = [place for place in range(len(law.inputs)) if place not in other]
     figure = canvas(9.0, 2.0 + 2.1 * (p + len(moved)), design.summary()[0])
     panels = np.atleast_1d(figure.subplots(p + len(moved), 1, sharex=True))
     for i, name in enumerate(law.outputs):
         panel = panels[i]
         panel.plot(course.time, course.outputs[:, i], color=ACCENT, lw=1.6, label=name)
         panel.step(course.time, course.references[:, i], where="post", color=INK, lw=0.9, ls="--", label="reference")
-        _bounds(panel, problem.output_lower[i] + law.output_offset[i], problem.output_upper[i] + law.output_offset[i])
+        _bounds(panel, course.bounds["outputs"][:, i])
         finish(panel, "", _named(name, law.output_units[i]), "", legend=8)
     for j, place in enumerate(moved):
         panel = panels[p + j]
@@ -38,15 +37,13 @@ def mpc_figure(design: MpcDesign) -> Figure:
             if law.input_units[each] == unit:
                 drawn = course.disturbances[:, k]
                 panel.step(course.time, drawn, where="post", color=SECOND, lw=1.1, label=law.inputs[each])
-        _bounds(
-            panel, problem.input_lower[j] + law.input_offset[place], problem.input_upper[j] + law.input_offset[place]
-        )
+        _bounds(panel, course.bounds["inputs"][:, j])
         finish(panel, "time [s]" if j + 1 == len(moved) else "", _named(name, unit), "", legend=8)
     return figure
 
 
-def _bounds(panel, low: float, high: float) -> None:
-    for bound in (low, high):
+def _bounds(panel, bounds: np.ndarray) -> None:
+    for bound in bounds.tolist():
         if np.isfinite(bound):
             panel.axhline(bound, color=INK, lw=0.7, ls=":")
 

@@ -32,6 +32,7 @@ DESIGNED = {
     "connet --model connet-paper --track jitter --method paper": Status.STABLE,
     "hftrac --network merge --mu 1": Status.ADMISSIBLE,
     "hftrac --network over.json --mu 1": Status.STABLE,
+    "mpc uplink": Status.ADMISSIBLE,
     "mpcc --N 4 --rate 1Gbit --rtt 35us --delayed": Status.ADMISSIBLE,
     "mpcc --N 4 --rate 100Gbit --rtt 8us --window-weight 0.1": Status.STABLE,
     "pacing --mode target-rtt --rtt 20ms --bottleneck 100Mbit": Status.ADMISSIBLE,

@@ -201,7 +201,7 @@ def test_list_begins_with_the_queues_that_people_run_and_names_the_command_of_ea
     names = {title.partition(":")[0]: re.findall(r"^  ([\w-]+)  ", text, re.M) for title, text in groups.items()}
     assert next(iter(names)) == "queues that people run"
     assert {"pie", "fq_pie", "dctcp", "ecn"} <= set(names["queues that people run"])
-    assert names["research designs"] == ["arc", "hftrac", "connet", "mpcc", "pacing"]
+    assert names["research designs"] == ["arc", "hftrac", "connet", "mpc", "mpcc", "pacing"]
     assert all(": netctrl " in title or "netctrl evaluate NAME" in title for title in groups)
     assert main(["list", "queues", "--json"]) == 0
     verbs = {each["name"]: each["verbs"] for each in json.loads(capsys.readouterr().out)["queues"]}

@@ -109,7 +109,7 @@ def ns3(
 
 @app.command(help="Linux: a batch file for tc, a plan of queues for `netctrl linux apply`, and files for agents.")
 def tc(
-    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet, pacing, ecn or a queue")],
+    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet, mpc, pacing, ecn or a queue")],
     /,
     *,
     job: TcJob,

@@ -9,8 +9,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.model.design.design import MpcDesign
-from netctrl.model.design.mpc import MpcCourse, MpcExtreme
-from netctrl.model.law import MpcLaw
+from netctrl.model.design.mpc import MpcCourse, MpcExtreme, MpcLaw
 from netctrl.mpc.law import RunningMpc
 
 
@@ -27,6 +26,8 @@ class Course(NamedTuple):
     """(T, p)"""
     disturbances: np.ndarray
     """(T, nw)"""
+    bounds: dict[str, np.ndarray]
+    """Lowest and highest outputs, (2, p), and inputs, (2, m)."""
     outside: int
     """Samples outside the region that is proved."""
     failed: int
@@ -98,7 +99,10 @@ def mpc_course(law: MpcLaw, course: MpcCourse, reference: np.ndarray, disturbanc
         if law.link is not None:
             x = np.maximum(x, 0.0)
     time = law.interval_s * np.arange(T)
-    return Course(time, outputs, inputs, r[:T], w[:T], running.outside, failed)
+    ends = problem.input_lower + law.input_offset[moved], problem.input_upper + law.input_offset[moved]
+    bounds = {"inputs": np.array(ends)}
+    bounds["outputs"] = np.array([problem.output_lower, problem.output_upper]) + law.output_offset
+    return Course(time, outputs, inputs, r[:T], w[:T], bounds, running.outside, failed)
 
 
 def _over(name: str, rows: Sequence[Sequence[float]], first: np.ndarray, count: int, interval: float) -> np.ndarray:

@@ -11,15 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, Status, checked_flag, checked_kind, checked_numbers
-from netctrl.core.units import TIMES, checked_quantity, parse_duration
+from netctrl.core.errors import InvalidValue, Status, checked_flag, checked_kind, checked_numbers, checked_whole
 from netctrl.design.mpc.course import mpc_course
 from netctrl.frequency.hinf_norm import DiskMargin, discrete_disk_margin
 from netctrl.model.design.design import MpcDesign
-from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcRegion
-from netctrl.model.io.fields import label, texts
+from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcLaw, MpcRegion
+from netctrl.model.io.fields import duration, label, texts
 from netctrl.model.io.matrix import dense
-from netctrl.model.law import MpcLaw
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.estimate import Estimator
 from netctrl.mpc.law import estimator_of, free_loop, problem_data
@@ -41,6 +39,15 @@ def link_rate_plant(interval_s: Any) -> StateSpace:
     interval_s : float or str
         Sampling interval [s], or text with its unit, as in "10ms".
 
+    Returns
+    -------
+    StateSpace
+
+    Raises
+    ------
+    InvalidValue
+        No time above 0.
+
     Examples
     --------
     >>> import netctrl
@@ -48,8 +55,7 @@ def link_rate_plant(interval_s: Any) -> StateSpace:
     >>> plant.B.tolist(), plant.dt
     ([[-0.01, 0.01]], 0.01)
     """
-    read = parse_duration(interval_s) if isinstance(interval_s, str) else interval_s
-    dt = checked_quantity("interval_s", read, "a time above 0 in s, or text as in 10ms", TIMES)
+    dt = duration("interval_s", interval_s)
     return StateSpace([[1.0]], [[-dt, dt]], [[1.0]], dt=dt)
 
 
@@ -143,6 +149,8 @@ def design_mpc(
             raise InvalidValue("link", link, f"None, or {takes}")
         names |= {name: value for name, value in _LINK.items() if not names[name]}
     named = _named(names, every, p)
+    if course is not None:
+        checked_kind("course", course, MpcCourse)
     u0, y0 = vector("input_offset", input_offset, every), vector("output_offset", output_offset, p)
     kalman = estimator_of(problem, estimator)
     around = _less("reference", reference, y0), _less("disturbances", disturbances, u0[other])
@@ -167,7 +175,7 @@ def design_mpc(
         preview=checked_flag("preview", preview),
         reference=middle[0],
         safe_input=safe + u0[moved],
-        hold=hold,
+        hold=checked_whole("hold", hold, "a number of samples of at least 0"),
     )
     requested = MpcInputs(
         problem=problem_data(problem),
@@ -201,7 +209,7 @@ def _named(given: dict[str, Sequence[str]], inputs: int, outputs: int) -> dict[s
     found = {}
     for name, (size, letter) in sizes.items():
         usual = tuple(f"{letter}{i + 1}" if letter else "" for i in range(size))
-        found[name] = texts(name, tuple(given[name])) or usual
+        found[name] = texts(name, given[name]) or usual
         if len(found[name]) != size or (letter and len(set(found[name])) < size):
             raise InvalidValue(name, list(given[name]), f"{size} names, each once" if letter else f"{size} units")
     return found

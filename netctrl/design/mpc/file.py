@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue, NetctrlError
-from netctrl.core.units import DURATION_TAKES, parse_duration
 from netctrl.design.mpc.design import design_mpc, link_rate_plant
 from netctrl.model.datasets import model_path
 from netctrl.model.design.design import MpcDesign
 from netctrl.model.design.mpc import MpcCourse
 from netctrl.model.identified import read_model
-from netctrl.model.io.fields import Duration, instant
+from netctrl.model.io.fields import Duration, duration, instant
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml_record
 from netctrl.model.statespace import StateSpace
@@ -85,6 +84,16 @@ def mpc_from_file(path: str | os.PathLike[str], argv: Iterable[str] = ()) -> Mpc
 
     Bounds, references and disturbances are values of the signals themselves, with a plant's offsets included.
 
+    Parameters
+    ----------
+    path : path
+    argv : iterable of str
+        Command line, for the provenance.
+
+    Returns
+    -------
+    MpcDesign
+
     Raises
     ------
     FileError
@@ -131,10 +140,10 @@ def mpc_from_file(path: str | os.PathLike[str], argv: Iterable[str] = ()) -> Mpc
 def _plant(path: Path, plant: LinkPlant | MatrixPlant | ModelPlant) -> tuple[StateSpace, dict[str, Any], list[Path]]:
     """Plant, names and offsets of its signals, and the files that it is from."""
     if isinstance(plant, LinkPlant):
-        return link_rate_plant(_time("plant.interval", plant.interval)), {"link": plant.id}, []
+        return link_rate_plant(duration("plant.interval", plant.interval)), {"link": plant.id}, []
     names = ("inputs", "outputs", "input_units", "output_units", "input_offset", "output_offset")
     if isinstance(plant, MatrixPlant):
-        made = StateSpace(plant.A, plant.B, plant.C, plant.D, _time("plant.interval", plant.interval))
+        made = StateSpace(plant.A, plant.B, plant.C, plant.D, duration("plant.interval", plant.interval))
         return made, {name: getattr(plant, name) for name in names}, []
     beside = path.parent / plant.file
     source = beside if beside.is_file() else model_path(plant.file)
@@ -160,13 +169,6 @@ def _around(problem: MpcProblem, signals: dict[str, Any]) -> MpcProblem:
     return replace(problem, **moved)
 
 
-def _time(name: str, value: Any) -> float:
-    try:
-        return parse_duration(value)
-    except (TypeError, ValueError, AttributeError):
-        raise InvalidValue(name, value, DURATION_TAKES) from None
-
-
 def _course(course: _Course, interval: float) -> MpcCourse:
     """The course with times in seconds and a length in samples."""
 
@@ -178,4 +180,4 @@ def _course(course: _Course, interval: float) -> MpcCourse:
         return tuple((instant(f"course.{name}[{place}]", row[0]), *row[1:]) for place, row in enumerate(given))
 
     parts = {name: rows(name, getattr(course, name)) for name in ("references", "disturbances", "unmeasured")}
-    return MpcCourse(samples=round(_time("course.duration", course.duration) / interval), **parts)
+    return MpcCourse(samples=round(duration("course.duration", course.duration) / interval), **parts)

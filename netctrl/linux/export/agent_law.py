@@ -13,7 +13,8 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
 from netctrl.laws.link_rate.fir import LINEAR, WORK_CONSERVING, FirLaw
 from netctrl.model.design.design import HftracDesign
-from netctrl.model.law import MpcLaw, TrackingLaw
+from netctrl.model.design.mpc import MpcLaw
+from netctrl.model.law import TrackingLaw
 from netctrl.model.network_model import NetworkModel
 
 _KINDS = 4

@@ -17,7 +17,7 @@ from netctrl.model.design.base import MAX_BYTES
 from netctrl.model.design.base import Design as Design
 from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
-from netctrl.model.design.mpc import MpcCertificate, MpcInputs
+from netctrl.model.design.mpc import MpcCertificate, MpcInputs, MpcLaw
 from netctrl.model.design.mpc_summary import mpc_summary, mpc_verdict
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs
@@ -37,7 +37,7 @@ from netctrl.model.io.arrays import array, json_schema
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.provenance import Provenance as Provenance
 from netctrl.model.io.provenance import provenance as provenance
-from netctrl.model.law import ArcLaw, LinkRateLaw, MpccLaw, MpcLaw, PacingLaw, TrackingLaw
+from netctrl.model.law import ArcLaw, LinkRateLaw, MpccLaw, PacingLaw, TrackingLaw
 
 
 class ArcDesign(Design[ArcInputs, ArcLaw, ArcCertificate], frozen=True, tag="arc"):

@@ -1,18 +1,33 @@
-"""Inputs and certificate of a model predictive controller."""
+"""Law, inputs and certificate of model predictive control."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.model.io.fields import number, read_fields, whole
 from netctrl.model.io.record_file import Record
+from netctrl.model.law import ArrayRecord
 
 _MOST_SAMPLES = 100_000
 
 
 class MpcCourse(Record, frozen=True):
-    """What the loop is to go through: references and measured disturbances over time, each until the next one."""
+    """What the loop is to go through: references and measured disturbances over time, each until the next one.
+
+    Raises
+    ------
+    InvalidValue
+        Times that don't rise, or numbers that aren't finite.
+
+    Examples
+    --------
+    >>> from netctrl.model.design.mpc import MpcCourse
+    >>> MpcCourse(samples=300, disturbances=((0.0, 30.0), (1.0, 80.0))).samples
+    300
+    """
 
     samples: int
     """Its length."""
@@ -34,6 +49,51 @@ class MpcCourse(Record, frozen=True):
                 if not values or values[0] < 0.0 or values[0] <= last:
                     raise InvalidValue(f"{name}[{place}]", values, takes)
                 last = values[0]
+
+
+class MpcLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpc", eq=False):
+    """Model predictive control: each sample applies the first input of the plan that `netctrl.MpcProblem` defines.
+
+    `netctrl.mpc.law.RunningMpc` runs it. Matrices and the problem are of deviations from the offsets.
+    """
+
+    interval_s: float
+    """Sampling interval [s]."""
+    inputs: tuple[str, ...]
+    """Names of the plant's inputs; those in the problem's `measured` are measured disturbances."""
+    outputs: tuple[str, ...]
+    """Names of the p outputs."""
+    input_units: tuple[str, ...]
+    """Units of the inputs."""
+    output_units: tuple[str, ...]
+    """Units of the outputs."""
+    input_offset: np.ndarray
+    """Inputs at the model's zero."""
+    output_offset: np.ndarray
+    """(p,) outputs at the model's zero."""
+    link: str | None
+    """Id of the link whose rate it sets, if it is one for a link: its output is the backlog, its measured disturbance
+    the rate that arrives."""
+    A: np.ndarray
+    """(n, n) state matrix"""
+    B: np.ndarray
+    """Input matrix, (n, m + nw)."""
+    C: np.ndarray
+    """(p, n) output matrix"""
+    D: np.ndarray
+    """Feedthrough, (p, m + nw)."""
+    problem: dict[str, Any]
+    """Arguments of `netctrl.MpcProblem` that aren't its defaults, without the plant; null: infinite."""
+    estimator: dict[str, Any] | None
+    """Arguments of `netctrl.mpc.estimate.mpc_estimator`; null: the state is measured."""
+    preview: bool
+    """Whether references and measured disturbances are known ahead."""
+    reference: np.ndarray
+    """(p,) outputs to follow, where nothing else is asked for."""
+    safe_input: np.ndarray
+    """(m,) applied where no plan was found for longer than `hold`."""
+    hold: int
+    """Samples for which the last input is held where no plan is found."""
 
 
 class MpcInputs(Record, frozen=True, eq=False):

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from netctrl.core.units import format_quantity
 from netctrl.model.design.base import ANSWERS
-from netctrl.model.design.mpc import MpcCertificate, MpcInputs
+from netctrl.model.design.mpc import MpcCertificate, MpcInputs, MpcLaw
 from netctrl.model.design.summary import pairs, span
-from netctrl.model.law import MpcLaw
 
 
 def mpc_verdict(inputs: MpcInputs, proof: MpcCertificate) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from netctrl.core.errors import InvalidValue
 from netctrl.core.register import RUNNING_LAWS
 from netctrl.laws.link_rate.distributed_step import Measured
+from netctrl.model.design.mpc import MpcLaw
 from netctrl.model.io.arrays import array, plain
-from netctrl.model.law import MpcLaw
 from netctrl.model.network import Link as GraphLink
 from netctrl.model.network import Network
 from netctrl.scenario.network.plan import FlowLinks, LinkPlan, RunDraws
