@@ -262,6 +262,8 @@ def prove_mpc(
 def _range(name: str, value: Any, size: int) -> np.ndarray:
     """Lowest and highest values, (size, 2), of values or ranges."""
     found = checked_numbers(name, value, f"{size} finite numbers, or their lowest and highest values, ({size}, 2)")
+    if not size and found.any():
+        raise InvalidValue(name, found.tolist(), "none: there are no such disturbances")
     if found.shape == (size, 2) or (size == 1 and found.shape == (2,)):
         found = found.reshape(size, 2)
         if np.isfinite(found).all() and (found[:, 0] <= found[:, 1]).all():

@@ -159,6 +159,8 @@ def design_mpc(
     low, high = problem.input_limits
     nearest = np.clip(proof.steady_input, low, high)
     safe = nearest if safe_input is None else vector("safe_input", safe_input, len(moved)) - u0[moved]
+    if not ((safe >= low) & (safe <= high)).all():
+        raise InvalidValue("safe_input", safe_input, f"numbers from {low + u0[moved]} to {high + u0[moved]}")
     middle = [proof.reference.mean(axis=1) + y0, proof.disturbances.mean(axis=1) + u0[other]]
     law = MpcLaw(
         interval_s=plant.dt,

@@ -52,7 +52,10 @@ class MatrixPlant(_Plant, frozen=True, tag="matrices"):
 
 
 class ModelPlant(_Plant, frozen=True, tag="model"):
-    """An identified model: a file beside this one, or the name of one that comes with netctrl."""
+    """An identified model: a file beside this one, or the name of one that comes with netctrl.
+
+    The problem's `measurement_delay` is 1 unless it says otherwise: a model's outputs are those of an interval.
+    """
 
     file: str
 
@@ -126,6 +129,8 @@ def mpc_from_file(path: str | os.PathLike[str], argv: Iterable[str] = ()) -> Mpc
         given = dict(found.problem)
         if isinstance(found.plant, LinkPlant):
             given.setdefault("measured", [1])
+        if isinstance(found.plant, ModelPlant):  # its outputs are those of the interval that ended
+            given.setdefault("measurement_delay", 1)
         problem = problem_of(plant, given)
         problem = _around(problem, signals)
         if found.course is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, Status
@@ -42,13 +43,15 @@ class MpcCourse(Record, frozen=True):
         read_fields(self, samples=whole(1, _MOST_SAMPLES, f"a number of samples from 1 to {_MOST_SAMPLES}"))
         finite = number("a finite number")
         for name in ("references", "disturbances", "unmeasured"):
-            last = -1.0
+            last, rows = -1.0, []
             for place, row in enumerate(getattr(self, name)):
                 takes = "a time of at least 0, after the one before, in s, and values"
                 values = [finite(f"{name}[{place}]", each) for each in row]
                 if not values or values[0] < 0.0 or values[0] <= last:
                     raise InvalidValue(f"{name}[{place}]", values, takes)
                 last = values[0]
+                rows.append(tuple(values))
+            msgspec.structs.force_setattr(self, name, tuple(rows))
 
 
 class MpcLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpc", eq=False):
