@@ -8,6 +8,7 @@ import pytest
 
 import netctrl
 from netctrl.core.errors import InvalidValue
+from netctrl.design.mpc.file import mpc_from_file
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
 from netctrl.kernel.plan import read_results
@@ -17,6 +18,7 @@ from netctrl.kernel.scenarios.rater import least_rates
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.model import network
+from netctrl.model.datasets import problem_path
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.network import Demand, Network
 from netctrl.scenario.builders import routed
@@ -157,6 +159,14 @@ def test_demands_under_a_design_are_those_of_the_packet_engine(design, changes) 
         assert np.corrcoef(kernel.series["departed"][link], free.series["departed"][link])[0, 1] < 0.9 or changes
     if changes:
         assert packet.series["lost"][1].sum() > 100e3
+
+
+@pytest.mark.needs("lab")
+def test_an_mpc_law_holds_the_queue_that_the_packet_engine_has() -> None:
+    """Announced demand and cross traffic that isn't: the queue goes from 100 kB to 0, 190 and 150 kB and back."""
+    packet, kernel = both(mpc_from_file(problem_path("uplink")))
+    np.testing.assert_allclose(kernel.series["backlog"], packet.series["backlog"], atol=4e3)
+    assert np.ptp(packet.series["backlog"][0][50:]) > 150e3
 
 
 @pytest.mark.needs("lab")

@@ -131,13 +131,13 @@ def announced_rates(scenario: Any, link: str, flows: tuple[str, ...], interval: 
 def _offered(scenario: Any, flow: Flow, interval: float, count: int) -> np.ndarray:
     """Mean rate of one of these flows in each interval."""
     edges, offers = interval * np.arange(count + 1), flow.offers
-    starts, stops = np.mean(flow.start), np.inf if flow.stop is None else np.mean(flow.stop)
+    starts, stops = float(np.mean(flow.start)), np.inf if flow.stop is None else float(np.mean(flow.stop))
     # Its rate is constant between these times.
     times, rates = [0.0], []
-    if isinstance(offers, Demand) and offers.rates is not None:
-        held = offers.interval or offers.rates.interval_s
-        series = offers.rates.rate_bit_per_s.mean(axis=1)
-        times, rates = (held * np.arange(len(series))).tolist(), series.tolist()
+    if isinstance(offers, Demand) and offers.rates is not None:  # from its start on, repeated
+        held, series = offers.lasts(interval), offers.rates.rate_bit_per_s.mean(axis=1)
+        places = np.arange(int(edges[-1] / held) + 2)
+        times, rates = (starts + held * places).tolist(), series[places % len(series)].tolist()
     else:
         own = regulator_of(flow) or offers
         rates = [float(own.mean if isinstance(own, Demand) else own.rate)]

@@ -21,7 +21,7 @@ from netctrl.linux.agent.metrics import AgentMetrics, Histogram
 from netctrl.linux.agent.sockets import AgentSockets, Sensor
 from netctrl.linux.agent.state import AgentState, Decision, Event, Reading, Trouble, plan, start
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
-from netctrl.linux.export.agent_law import LinkRateTable, TapTable, TrackingTable, link_rate_table
+from netctrl.linux.export.agent_law import DecidedTable, LinkRateTable, TapTable, TrackingTable, link_rate_table
 from netctrl.linux.log import AgentLog
 from netctrl.model.datasets import network_path
 from netctrl.model.identified import read_model
@@ -632,6 +632,55 @@ def test_a_tracking_law_is_the_runtimes_and_is_told_what_was_in_force() -> None:
         for link, rate in decision.rates:
             state = applied(state, link, rate)
     assert state.counts["held_steps"] == 6
+
+
+# --- MPC -------------------------------------------------------------------------------------------------------------
+
+
+def deciding(growth: float = 1.0) -> AgentConfig:
+    """A link's rate within 1 to 100 Mbit/s, which holds .5 Mbit in its queue."""
+    problem = netctrl.MpcProblem(
+        plant=netctrl.link_rate_plant(TAU), measured=(1,), horizon=20, output_weight=1.0, rate_weight=1e-4,
+        input_lower=0.0, input_upper=100.0,
+    )  # fmt: skip
+    design = netctrl.design_mpc(problem, reference=0.5, disturbances=[[1.0, 90.0]], link="up")
+    line = controlled("up", least_rate=1e6 * growth, greatest_rate=1e8 * growth, fallback_rate=1e8 * growth)
+    table = DecidedTable(law=design.law, growth=growth)
+    return AgentConfig(schema="netctrl.agent/1", name="gate", interval_s=TAU, law=table, links=(line,), dead_band=0.0)
+
+
+@pytest.mark.parametrize("growth", [1.0, 1.25])
+def test_an_mpc_law_holds_a_queue_whose_frames_are_longer(growth: float) -> None:
+    """The queue counts frames, the law what it carries: .5 Mbit are 62.5 kB of it."""
+    config = deciding(growth)
+    agent = plan(config)
+    state, sent, backlog, rate = start(agent, 1), 0.0, 0.0, 1e8 * growth
+    for number in range(200):
+        reading = Reading(round(sent), round(backlog))
+        state, decision = step(agent, state, number, number * TAU_US, [reading])
+        for link, value in decision.rates:
+            state, rate = applied(state, link, value), value
+        arrives = (30e6 if number < 100 else 60e6) * growth * TAU / 8.0
+        gone = min(backlog + arrives, rate * TAU / 8.0)
+        backlog, sent = backlog + arrives - gone, sent + gone
+        if number in (99, 199):
+            assert backlog == pytest.approx(62.5e3 * growth, rel=1e-3)
+    assert state.counts["held_steps"] == 1
+
+
+def test_an_mpc_law_holds_its_rate_without_readings_and_is_read_as_it_was_written(tmp_path) -> None:
+    config = deciding()
+    config.save(tmp_path / "gate")
+    assert read_agent_config(tmp_path / "gate").to_json() == config.to_json()
+    agent = plan(config)
+    state, _ = step(agent, start(agent, 1), 0, 0, [Reading(0, 0)])
+    state, _ = step(agent, state, 1, TAU_US, [Reading(40_000, 60_000)])
+    held = state.desired
+    state, decision = step(agent, state, 2, 2 * TAU_US, [Trouble("gone", "no queue")])
+    assert np.array_equal(state.desired, held)
+    assert decision.rates == ()
+    with pytest.raises(InvalidValue, match="the law's link, up, alone"):
+        msgspec.structs.replace(config, links=(controlled("other"),))
 
 
 # --- files and bad input ---------------------------------------------------------------------------------------------

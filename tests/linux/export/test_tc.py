@@ -19,6 +19,7 @@ from netctrl.core.errors import FileError, InvalidValue, NoAdmissibleDesign
 from netctrl.design.arc.design import arc
 from netctrl.design.arc.rounding import check_implementation
 from netctrl.design.connet.design import connet
+from netctrl.design.mpc.file import mpc_from_file
 from netctrl.frequency.sampled_margins import sampled_margins
 from netctrl.laws.aqm.arc import ArcParameters, ArcState, arc_step
 from netctrl.laws.aqm.delay_pi import DelayPi
@@ -33,6 +34,7 @@ from netctrl.linux.export.agents import (
     Watch,
     connet_on_linux,
     hftrac_on_linux,
+    mpc_on_linux,
     read_interface_map,
 )
 from netctrl.linux.export.aqm import arc_on_delay, nearest_dualpi2, nearest_pie, pie_range
@@ -49,7 +51,7 @@ from netctrl.linux.export.shaper import (
     token_bucket,
 )
 from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
-from netctrl.model.datasets import model_path
+from netctrl.model.datasets import model_path, problem_path
 from netctrl.model.identified import read_model
 from netctrl.model.law import ArcLaw
 from netctrl.model.network import Demand, Link, Network
@@ -474,6 +476,19 @@ def test_connet_s_regulators_share_the_rate():
     assert config.law.measured_at == "eth0"
     with pytest.raises(InvalidValue, match="measured_at"):
         connet_on_linux(design, read_interface_map("r1=eth1"))
+
+
+def test_an_mpc_design_s_link_has_an_agent(tmp_path):
+    design = mpc_from_file(problem_path("uplink"))
+    made = mpc_on_linux(design, read_interface_map("uplink=eth1"), TcSettings(limit=50e3))
+    config = decoded(made.files["router.agent.json"], AgentConfig)
+    (line,) = config.links
+    assert (line.interface, config.interval_s) == ("eth1", 0.01)
+    assert line.greatest_rate == pytest.approx(100e6 * 1514 / 1500, abs=8.0)
+    assert config.law.growth == pytest.approx(1514 / 1500)
+    assert config.law.law.problem == design.law.problem
+    with pytest.raises(InvalidValue, match="uplink=eth0"):
+        mpc_on_linux(design, read_interface_map("down=eth1"))
 
 
 def test_arc_by_ebpf(standing, tmp_path):
