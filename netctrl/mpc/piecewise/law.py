@@ -259,7 +259,7 @@ def _union(one: _Piece, other: _Piece) -> _Piece | None:
         return None
     keep, keep_other = keep[: len(one.right)], keep_other[: len(other.right)]
     rows = np.vstack([one.rows[keep], other.rows[keep_other], box])
-    right = np.concatenate([one.right[keep], other.right[keep_other], ends])
+    right = np.concatenate([sets[0][1][: len(keep)][keep], sets[1][1][: len(keep_other)][keep_other], ends])
     edge = np.append(one.edge[keep], other.edge[keep_other])
     radius, middle = largest_ball(rows, right)
     needed = np.flatnonzero(necessary(rows, right, middle)[: len(edge)])

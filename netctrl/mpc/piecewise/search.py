@@ -248,8 +248,8 @@ class Search:
     ) -> Region | None:
         """Region beyond a facet that touches it within a ball, on the way to a feasible point, hence feasible; None
         where all are too thin."""
-        rng = np.random.default_rng(0)
-        for place in range(_PLACES):  # a way along the border of two regions, or in one that is too thin, is not taken
+        rng, nearest, places = np.random.default_rng(0), None, _PLACES if normal @ (far - middle) > _EDGE else 2
+        for place in range(places):  # a way along the border of two regions, or in one that is too thin, is not taken
             aside = rng.uniform(-1.0, 1.0, len(middle)) * min(place, 1) * size / np.sqrt(len(middle))
             point = middle + 0.5 * (aside - (normal @ aside) * normal)
             way = far - point
@@ -262,10 +262,11 @@ class Search:
                     continue
                 # Where the way enters what was found; something else is before that.
                 over, fall = found.rows @ point - found.right, -(found.rows @ way)
-                if (over <= _ALIKE).all():
+                if (over <= THIN).all():
                     return found
+                nearest = found if nearest is None and (over <= _ALIKE).all() else nearest
                 step = 0.5 * min(step, (over[over > 0.0] / fall[over > 0.0]).max())
-        return None
+        return nearest
 
     def at(self, t: np.ndarray) -> tuple[int, ...] | None:
         """Active set of the solution at t, with independent rows; None where no solution was found."""
