@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.jit import INSIDE, njit
-from netctrl.mpc.kernels import add_product, roll_out
+from netctrl.mpc.kernels import add_product, affine, errors_of_plan, roll_out
 
 _ROUNDS = 10  # corrections of the last active set, after which it is left
 
@@ -179,6 +179,44 @@ def _dual_steps(root, at, active, products, square, linear, low, high, value, af
                 for i in range(what, count):
                     at[i], y[i] = at[i + 1], y[i + 1]
     return -1
+
+
+@njit(cache=True, error_model="numpy")
+def certified(
+    signals: np.ndarray, into: tuple, given: np.ndarray, active: np.ndarray, root: np.ndarray, data: tuple,
+    kind: np.ndarray, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, N: np.ndarray, E: np.ndarray,
+    F: np.ndarray, L: tuple, free: np.ndarray, hold: np.ndarray, rows: tuple, case: tuple, rho: np.ndarray,
+    w: np.ndarray, state_of: np.ndarray, low: np.ndarray, high: np.ndarray, K: np.ndarray, price: np.ndarray,
+    gains: np.ndarray,
+) -> tuple[float, np.ndarray, np.ndarray]:  # fmt: skip
+    """Largest error of the plan at the signals, infinite where the active set did not settle, its inputs, and θ.
+
+    `given` are the references and disturbances of which `case` has the terms; both are changed.
+    """
+    start, column, entry = into
+    theta = np.zeros(len(start) - 1)
+    for i in range(len(theta)):
+        for k in range(start[i], start[i + 1]):
+            theta[i] += entry[k] * signals[column[k]]
+    P, m, q = K.shape
+    c, linear_z, linear_u, lower, upper = case
+    if np.any(given != theta[q:]):
+        given[:] = theta[q:]
+        c[:], linear_z[:], linear_u[:], lower[:], upper[:] = affine(theta, L[0], kind, *L[1:], *rows)
+    settles, inputs, z, nu, mu = settled(theta, active, root, *data, kind, A, B, c, gains, lower)
+    if not settles:
+        return np.inf, inputs, theta
+    errors = errors_of_plan(
+        kind, A, B, Q, R, N, E, F, c, linear_z, linear_u, lower, upper, rho, w, state_of, low, high, K, price, price[0],
+        inputs, z, nu, mu,
+    )  # fmt: skip
+    worst = max(errors) if np.isfinite(errors[2]) else np.inf
+    for k in range(P):
+        if not free[k]:
+            add_product(inputs[k], hold, z[k])
+    for j in range(m):  # up to rounding it is within its bounds
+        inputs[0, j] = min(max(inputs[0, j], low[0, j]), high[0, j])
+    return worst, inputs, theta
 
 
 @njit(cache=True, error_model="numpy")
