@@ -290,8 +290,8 @@ def _rows(problem: MpcProblem, state: RecedingState, name: str, value: Any, size
     if form != "series":
         if value is None:
             return np.zeros((1, size))
-        if type(value) is np.ndarray and value.shape == (size,) and np.isfinite(value).all():
-            return value.astype(float)[None]  # the usual case; `series` takes longer than a solve
+        if type(value) is np.ndarray and value.dtype == float and value.shape == (size,) and isfinite(value.sum()):
+            return value[None]  # the usual case; `series` takes longer than a solve
     count = 1 if form != "series" else int(problem.delays.min()) + problem.horizon + 1
     if callable(value):
         value = [value(state.steps + i) for i in range(count)]
