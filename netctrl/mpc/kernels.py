@@ -46,13 +46,14 @@ def roll_out(
     kind: np.ndarray, A: np.ndarray, B: np.ndarray, c: np.ndarray, gains: np.ndarray, theta: np.ndarray, V: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Inputs u_k = v_k − K_k z_k (P, m) and states z_0 .. z_P (P + 1, q) by the model, each step to rounding."""
-    P, m, q = gains.shape
+    P, m, fed = gains.shape  # no columns where V are the inputs
+    q = A.shape[1]
     inputs, z = V.copy(), np.zeros((P + 1, q))
     z[0] = theta[:q]
     for k in range(P):
         for j in range(m):
             back = 0.0
-            for i in range(q):
+            for i in range(fed):
                 back += gains[k, j, i] * z[k, i]
             inputs[k, j] -= back
         z[k + 1] = c[k]
@@ -104,8 +105,8 @@ def row_values(kind: np.ndarray, E: np.ndarray, F: np.ndarray, inputs: np.ndarra
 def errors_of_plan(
     kind: np.ndarray, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, N: np.ndarray, E: np.ndarray,
     F: np.ndarray, c: np.ndarray, linear_z: np.ndarray, linear_u: np.ndarray, lower: np.ndarray, upper: np.ndarray,
-    rho: np.ndarray, w: np.ndarray, low: np.ndarray, high: np.ndarray, K: np.ndarray, price: np.ndarray,
-    first: np.ndarray, inputs: np.ndarray, states: np.ndarray, nu: np.ndarray, mu: np.ndarray,
+    rho: np.ndarray, w: np.ndarray, state_of: np.ndarray, low: np.ndarray, high: np.ndarray, K: np.ndarray,
+    price: np.ndarray, first: np.ndarray, inputs: np.ndarray, states: np.ndarray, nu: np.ndarray, mu: np.ndarray,
 ) -> tuple[float, float, float]:  # fmt: skip
     """Errors `bounds`, `stationarity` and `gap` of `netctrl.mpc.plan.PlanResiduals`, NaN for a plan that isn't finite.
 
@@ -129,6 +130,16 @@ def errors_of_plan(
     costate, push, pull = np.zeros(q), np.zeros(q), np.zeros(m)
     pressed, before = np.zeros(rows), np.zeros(q)
     off, seen = 0.0, 0.0
+    diagonal, crossed = np.ones(len(Q), np.bool_), np.zeros(len(Q), np.bool_)  # most weights are, and have no N
+    for at in range(len(Q)):
+        for i in range(q):
+            for j in range(q):
+                if i != j and Q[at, i, j] != 0.0:
+                    diagonal[at] = False
+                    break
+            for j in range(m):
+                if N[at, i, j] != 0.0:
+                    crossed[at] = True
     rounding = 4.0 * (q + m) * _EPS
     for k in range(P, -1, -1):
         at = kind[k]
@@ -140,12 +151,15 @@ def errors_of_plan(
             pressed[r] = 0.0
             if not (np.isfinite(lo) or np.isfinite(hi)):
                 continue
-            value = 0.0
-            for i in range(q):
-                value += E[at, r, i] * z[i]
-            if k < P:
-                for j in range(m):
-                    value += F[at, r, j] * inputs[k, j]
+            if state_of[r] >= 0:
+                value = z[state_of[r]]
+            else:
+                value = 0.0
+                for i in range(q):
+                    value += E[at, r, i] * z[i]
+                if k < P:
+                    for j in range(m):
+                        value += F[at, r, j] * inputs[k, j]
             if (y > 0.0 and not np.isfinite(hi)) or (y < 0.0 and not np.isfinite(lo)):
                 y = 0.0
             pressed[r] = y
@@ -188,15 +202,20 @@ def errors_of_plan(
             gap += rho[r] * apart**2 + max(w[r] - abs(y), 0.0) * max(own - noise, 0.0)
             gap += abs(y) * max(slack - noise, 0.0) + rho[r] * other**2 + w[r] * other
         push[:] = linear_z[k]
-        add_product(push, Q[at], z)
-        if k < P:
+        if diagonal[at]:
+            for i in range(q):
+                push[i] += Q[at, i, i] * z[i]
+        else:
+            add_product(push, Q[at], z)
+        if k < P and crossed[at]:
             add_product(push, N[at], inputs[k])
         push *= 2.0
         _add_transposed(push, E[at], pressed, 1.0)
         if k < P:
             pull[:] = linear_u[k]
             add_product(pull, R[at], inputs[k])
-            _add_transposed(pull, N[at], z, 1.0)
+            if crossed[at]:
+                _add_transposed(pull, N[at], z, 1.0)
             pull *= 2.0
             _add_transposed(pull, B[at], costate, 1.0)
             _add_transposed(pull, F[at], pressed, 1.0)

@@ -13,6 +13,8 @@ from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.program import QuadraticProgram
 from netctrl.mpc.stages import Given, Layout, Regulator, Stages, history
 
+_FLAT = 1e-13  # least over largest eigenvalue of the Hessian
+
 
 class Case(NamedTuple):
     """Stages at one θ: their affine terms and bounds as numbers."""
@@ -171,6 +173,37 @@ class ParametricProgram:
         at = self.concerns >= 0
         np.add.at(found, self.concerns[at], (y * self.cost_scale / self.units)[at])
         return found[: P * m].reshape(P, m), found[P * m :].reshape(P + 1, -1)
+
+
+class Whitened(NamedTuple):
+    """A program in coordinates d, v = free [θ; 1] − root d, in which its cost is ½ d'd and a constant."""
+
+    free: np.ndarray
+    """(N, q + 1) solution without bounds."""
+    root: np.ndarray
+    """(N, N) with root root' = H⁻¹."""
+    plain: np.ndarray
+    """(N + k, N) rows [I; A] of v."""
+    rows: np.ndarray
+    """(N + k, N) rows [I; A] root of d, whose products are those of [I; A] H⁻¹ [I; A]'."""
+
+
+def whitened(program: ParametricProgram) -> Whitened:
+    """A program with a unique minimum in the coordinates of its cost.
+
+    Raises
+    ------
+    InvalidValue
+        A direction without cost.
+    """
+    H = dense(program.H)
+    curvature = np.linalg.eigvalsh(H)
+    if curvature[0] <= _FLAT * curvature[-1]:
+        takes = "a cost with a unique minimum: give every input a weight, and use netctrl.mpc.formulate.condensed"
+        raise InvalidValue("problem", "a direction without cost", takes)
+    plain, root = np.vstack([np.eye(len(H)), dense(program.A)]), np.linalg.inv(np.linalg.cholesky(H)).T
+    free = -np.linalg.solve(H, np.column_stack([program.F, program.g]))
+    return Whitened(free, root, plain, plain @ root)
 
 
 def given(problem: MpcProblem, **signals: Any) -> Given:

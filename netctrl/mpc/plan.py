@@ -18,7 +18,6 @@ from netctrl.core.errors import NetctrlError, checked_kind, checked_word
 from netctrl.core.register import QP_SOLVERS
 from netctrl.model.io.display import Shown
 from netctrl.model.io.matrix import is_sparse
-from netctrl.mpc.active.dual import DualSet
 from netctrl.mpc.formulate import FORMS
 from netctrl.mpc.parametric import Case, ParametricProgram, given, parameters
 from netctrl.mpc.problem import MpcProblem
@@ -28,7 +27,6 @@ from netctrl.mpc.refine import Refined, refined
 from netctrl.mpc.stages import Given, Regulator, growth
 
 _OF_BOUNDS, _OF_INPUTS = 1e-6, 1e-4
-_EXACT = 1e-5  # errors up to which a plan without a solver is taken
 _LARGE = 500  # variables of a dense program above which a plan is sought stage by stage first
 
 
@@ -78,8 +76,8 @@ def residuals(
         price = np.maximum(price, free.price)
     held = inputs if made.free.all() else np.where(made.free[:, None], inputs, 0.0)
     found = errors_of_plan(
-        *made[:8], case.c, case.linear_z, case.linear_u, case.lower, case.upper, made.rho, made.w, made.input_lower,
-        made.input_upper, K, price, free.price[0], held, states, input_multipliers, row_multipliers,
+        *made[:8], case.c, case.linear_z, case.linear_u, case.lower, case.upper, made.rho, made.w, made.state_of,
+        made.input_lower, made.input_upper, K, price, free.price[0], held, states, input_multipliers, row_multipliers,
     )  # fmt: skip
     return PlanResiduals(*found)
 
@@ -87,8 +85,6 @@ def residuals(
 _LOST = 1e-4 / float(
     np.finfo(float).eps
 )  # growth over the horizon by which rounding becomes as large as inputs' errors
-
-_NO_ANSWER = Answer(np.zeros(0), np.zeros(0), QPStatus.SOLVED, 0)  # of no solver
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -225,25 +221,14 @@ class Outcome(NamedTuple):
 
 
 def planned(
-    program: ParametricProgram,
-    workspace: CheckedWorkspace,
-    theta: np.ndarray,
-    start: np.ndarray | None = None,
-    near: DualSet | None = None,
+    program: ParametricProgram, workspace: CheckedWorkspace, theta: np.ndarray, start: np.ndarray | None = None
 ) -> Outcome:
     """Plan at θ by a solver that was set up for the program; `start` is its initial guess.
 
-    `near` knows the active set of the sample before, which is tried first. A plan of the solver that fails the check is
-    refined; so is the clipped regulator, where the solver has no plan.
+    A plan of the solver that fails the check is refined; so is the clipped regulator, where the solver has no plan.
     """
-    case = program.case(theta) if near is None else near.case(theta)
-    found = None if near is None else near.plan(case, theta)
-    if found is not None:
-        errors = residuals(case, *found)
-        if max(errors) <= _EXACT:  # False for NaN
-            inputs = found[0] if case.stages.free.all() else case.held(*found[:2])
-            return Outcome(QPStatus.SOLVED, _NO_ANSWER, inputs, found[1], errors, "")
-    if near is None and (staged := by_stages(program, case)) is not None:
+    case = program.case(theta)
+    if (staged := by_stages(program, case)) is not None:
         return staged
     shift = program.E @ theta
     none = (np.empty((0, 0)), np.empty((0, 0)), None)

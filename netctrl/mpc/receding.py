@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from netctrl.mpc.qp.certificate import conflict
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import CheckedWorkspace, open_solver
 from netctrl.mpc.stages import Given
+
+_FAST = ("daqp", "condensed")  # solver and form of which a step starts from the last active set
 
 
 class RecedingController(NamedTuple):
@@ -41,8 +44,8 @@ class RecedingController(NamedTuple):
     lower: np.ndarray
     """(m,) hard bounds of the inputs."""
     upper: np.ndarray
-    from_past: np.ndarray
-    """Matrix from [state; past inputs; past and present disturbances] to z_0."""
+    into_theta: Any
+    """Sparse matrix from [state; past inputs; past disturbances; disturbances; references; inputs' references] to θ."""
 
 
 class RecedingState(NamedTuple):
@@ -149,7 +152,7 @@ def receding_controller(
         disturbances=form_of if problem.measured else "none",
     )
     program = formulated(problem, form, given)
-    start = np.zeros(program.n_parameters)
+    start, into = np.zeros(program.n_parameters), _into_theta(problem, given, target, estimator)
     return RecedingController(
         problem,
         program,
@@ -158,11 +161,11 @@ def receding_controller(
         safe,
         solver == "osqp",
         estimator,
-        DualSet.of(program) if solver == "daqp" and form == "condensed" else None,
+        DualSet.of(program, (into.indptr, into.indices, into.data)) if (solver, form) == _FAST else None,
         target,
         low,
         high,
-        from_past(problem),
+        into,
     )
 
 
@@ -209,26 +212,36 @@ def step_receding(
     program = checked_kind("controller", controller, RecedingController).program
     problem, estimator = controller.problem, controller.estimator
     size = problem.plant.n_states if estimator is None else problem.plant.n_outputs
-    measured = np.atleast_1d(checked_numbers("measured", measured, f"{size} numbers"))
+    if type(measured) is not np.ndarray or measured.dtype != float or not measured.ndim:  # checking takes a while
+        measured = np.atleast_1d(checked_numbers("measured", measured, f"{size} numbers"))
     if measured.shape != (size,):
         raise InvalidValue("measured", f"shape {measured.shape}", f"{size} numbers")
     w = _rows(problem, state, "disturbances", disturbances, len(problem.measured), program.given.disturbances)
     drawn = state.past_disturbances
-    at, seen = measured, bool(np.isfinite(measured).all())
+    at, seen = measured, isfinite(measured.sum())
     if estimator is not None:
         at = _corrected(controller, state, measured, w)
-    plan, low, high = state.plan, controller.lower, controller.upper
+    plan, low, high, status, reason = state.plan, controller.lower, controller.upper, QPStatus.SOLVED, ""
     if seen:
-        theta = _theta(controller, state, at, w, reference, input_reference)
-        start = _guess(program, _later(plan)) if controller.warm and not program.gains.any() else None
-        found = planned(program, controller.workspace, theta, start, controller.near)
-        status, reason = found.status, found.reason
+        given = program.given
+        r = _rows(problem, state, "reference", reference, problem.plant.n_outputs, given.reference)
+        form = given.input_reference if controller.target is None else given.reference
+        wanted = _rows(problem, state, "input_reference", input_reference, problem.n_inputs, form)
+        signals = np.concatenate((at, state.past.ravel(), drawn.ravel(), w.ravel(), r.ravel(), wanted.ravel()))
+        found = theta = None
+        if controller.near is not None:
+            found, theta = controller.near.inputs(signals)
+        if found is None:
+            theta = controller.into_theta @ signals
+            start = _guess(program, _later(plan)) if controller.warm and not program.gains.any() else None
+            status, _, found, *_, reason = planned(program, controller.workspace, theta, start)
+            if status is QPStatus.SOLVED:
+                found = np.vstack([np.clip(found[:1], low, high), found[1:]])
     else:
-        found, theta = None, np.full(program.n_parameters, np.nan)
-        status, reason = QPStatus.FAILED, "a measurement was not finite"
-    if found is not None and status is QPStatus.SOLVED:
-        u, plan = np.minimum(np.maximum(found.inputs[0], low), high), found.inputs
-        changes = _changes(failing=0)
+        theta, status = np.full(program.n_parameters, np.nan), QPStatus.FAILED
+        reason = "a measurement was not finite"
+    if status is QPStatus.SOLVED:
+        u, plan, changes = found[0], found, _changes(failing=0)
     else:
         holds, plan = state.failing < controller.hold, _later(plan)
         u = np.clip(state.applied, low, high) if holds else controller.safe_input
@@ -277,8 +290,8 @@ def _rows(problem: MpcProblem, state: RecedingState, name: str, value: Any, size
     if form != "series":
         if value is None:
             return np.zeros((1, size))
-        if type(value) is np.ndarray and value.shape == (size,) and np.isfinite(value).all():
-            return value.astype(float)[None]  # the usual case; `series` takes longer than a solve
+        if type(value) is np.ndarray and value.dtype == float and value.shape == (size,) and isfinite(value.sum()):
+            return value[None]  # the usual case; `series` takes longer than a solve
     count = 1 if form != "series" else int(problem.delays.min()) + problem.horizon + 1
     if callable(value):
         value = [value(state.steps + i) for i in range(count)]
@@ -287,36 +300,36 @@ def _rows(problem: MpcProblem, state: RecedingState, name: str, value: Any, size
     return series(name, value, size, count)
 
 
-def _theta(
-    controller: RecedingController, state: RecedingState, at: np.ndarray, w: np.ndarray, reference: Any, wanted: Any
-) -> np.ndarray:
-    """θ from the state at the time of the measurement."""
-    problem, given = controller.problem, controller.program.given
-    q = len(at)
-    r = _rows(problem, state, "reference", reference, problem.plant.n_outputs, given.reference)
-    form = given.input_reference if controller.target is None else given.reference
-    u_ref = _rows(problem, state, "input_reference", wanted, problem.n_inputs, form)
-    parts = [at, state.past.ravel()]
-    if problem.measured:
-        drive = w[np.minimum(np.arange(problem.delays.min()), len(w) - 1)]
-        parts += [state.past_disturbances.ravel(), drive.ravel()]
-    start = controller.from_past @ np.concatenate(parts)
-    if max(len(w), len(r), len(u_ref)) > 1:  # the first output that an input moves is that of after the delay
-        common = int(problem.delays.min())
-        w, r = (each[common:] if len(each) > 1 else each for each in (w, r))
-        u_ref = u_ref[: problem.horizon + 1]
-    x_ref, du_ref, target = np.zeros((0, q)), np.zeros((0, 0)), controller.target
-    if target is not None:
-        d = at[q - controller.estimator.n_disturbances :] if controller.estimator else at[:0]
-        count = max(len(r), len(u_ref), len(w), len(target.states))
-        wide = [np.broadcast_to(each, (count, each.shape[1])) for each in (r, u_ref, w)]
-        steady = np.hstack(wide) @ target.constant.T
-        x_ref, u_ref = steady[:, :q] + target.states @ d, steady[:, q:] + target.inputs @ d
-        du_ref = target.changes @ d
-    parts = [start]
-    for form, rows in zip(_order(given), (w, r, x_ref, u_ref, du_ref), strict=True):
-        parts += [] if form == "none" else [rows.ravel()]
-    return np.concatenate(parts)
+def _into_theta(problem: MpcProblem, given: Given, target: Target | None, estimator: Estimator | None) -> Any:
+    """Sparse matrix from signals to θ, by what θ is of each unit; see `RecedingController.into_theta`."""
+    import scipy.sparse as sp
+
+    n, m, p, nw = problem.plant.n_states, problem.n_inputs, problem.plant.n_outputs, len(problem.measured)
+    old, common, P = problem.measurement_delay, int(problem.delays.min()), problem.horizon
+    kept, many = max(int(problem.delays.max()) + old, 1), common + P + 1
+    forms = (given.disturbances, given.reference, given.input_reference if target is None else given.reference)
+    counts = [many if form == "series" else 1 for form in forms]
+    ends = np.cumsum([n, kept * m, old * nw, *(count * size for count, size in zip(counts, (nw, p, m), strict=True))])
+    past, columns = from_past(problem), []
+    for unit in np.eye(ends[-1]):
+        at, before, drawn, *rows = np.split(unit, ends[:-1])
+        w, r, u_ref = (each.reshape(count, -1) for each, count in zip(rows, counts, strict=True))
+        drive = w[np.minimum(np.arange(common), len(w) - 1)]
+        start = past @ np.concatenate([at, before, drawn, drive.ravel()])
+        if max(counts) > 1:  # the first output that an input moves is that of after the delay
+            w, r = (each[common:] if len(each) > 1 else each for each in (w, r))
+            u_ref = u_ref[: P + 1]
+        x_ref, du_ref = np.zeros((0, n)), np.zeros((0, 0))
+        if target is not None:
+            d = at[n - estimator.n_disturbances :] if estimator else at[:0]
+            count = max(len(r), len(u_ref), len(w), len(target.states))
+            wide = [np.broadcast_to(each, (count, each.shape[1])) for each in (r, u_ref, w)]
+            steady = np.hstack(wide) @ target.constant.T
+            x_ref, u_ref = steady[:, :n] + target.states @ d, steady[:, n:] + target.inputs @ d
+            du_ref = target.changes @ d
+        parts = zip(_order(given), (w, r, x_ref, u_ref, du_ref), strict=True)
+        columns.append(np.concatenate([start, *(each.ravel() for form, each in parts if form != "none")]))
+    return sp.csr_array(np.array(columns).T)
 
 
 def _order(given: Given) -> tuple[str, ...]:

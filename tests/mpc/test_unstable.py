@@ -133,7 +133,9 @@ def test_a_plan_that_is_wrong_is_seen() -> None:
 
 def test_a_plan_that_fails_the_check_is_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
     from netctrl.mpc import plan
+    from netctrl.mpc.active import dual
 
+    monkeypatch.setattr(dual, "_EXACT", -1.0)  # error up to which a plan of the last active set is taken
     monkeypatch.setattr(plan, "residuals", lambda *_: PlanResiduals(0.0, 1.0, 0.0))
     with pytest.raises(NetctrlError, match="try another solver or form"):
         solve_mpc(pendulum(5), [0.1, 0.0])

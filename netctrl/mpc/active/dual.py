@@ -13,18 +13,21 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.model.io.matrix import dense
-from netctrl.mpc.parametric import Case, ParametricProgram
+from netctrl.mpc.parametric import ParametricProgram
 
+_EXACT = 1e-5  # errors up to which a plan without a solver is taken
 _MOST = 2000  # rows with a bound, whose square is kept
 
 
 class DualSet:
     """Products of a condensed program, and the active set of the last solution."""
 
-    __slots__ = ("_active", "_case", "_data", "_given", "_program", "_root")
+    __slots__ = ("_active", "_certified", "_parts")
 
-    def __init__(self, program: ParametricProgram) -> None:
-        m = len(program.input_scale)
+    def __init__(self, program: ParametricProgram, into: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        from netctrl.mpc.active.kernel import certified
+
+        self._certified, m = certified, len(program.input_scale)
         size = m * int(program.stages.free.sum())
         N, k = len(program.g), program.A.shape[0]
         count = N - size  # slacks, whose soft rows come last and twice
@@ -49,35 +52,32 @@ class DualSet:
             *(square[there], linear[there], program.concerns[used], program.cost_scale / program.units[used]),
             *(np.flatnonzero(program.stages.free), program.input_scale),
         )
-        self._data = tuple(np.ascontiguousarray(each) for each in data)
         self._active = np.zeros(len(used), dtype=np.int8)
-        self._given, self._case = np.zeros(0), program.case(np.zeros(program.n_parameters))
         most = min(len(used), size + int(np.isfinite(square[there]).sum()))  # independent ones, and any soft ones
-        self._program, self._root = program, np.empty((most, most))
+        made, case = program.stages, program.case(np.zeros(program.n_parameters))
+        self._parts = (
+            *(into, np.zeros(program.n_parameters - len(case.start)), self._active, np.empty((most, most))),
+            tuple(np.ascontiguousarray(each) for each in data),
+            *(*made[:8], (program.order.pick, *made[8:12]), made.free, made.hold, (made.lower, made.upper)),
+            tuple(each.copy() for each in (case.c, case.linear_z, case.linear_u, case.lower, case.upper)),
+            *(made.rho, made.w, made.state_of, made.input_lower, made.input_upper, *program.regulator),
+            program.gains if program.gains.any() else program.gains[:, :, :0],
+        )
 
     @classmethod
-    def of(cls, program: ParametricProgram) -> DualSet | None:
-        """The set of a program; None for one that is too large, or whose Hessian is singular to rounding."""
+    def of(cls, program: ParametricProgram, into: tuple[np.ndarray, np.ndarray, np.ndarray]) -> DualSet | None:
+        """The set of a program whose θ is the sparse matrix `into` (indptr, indices, data) times signals.
+
+        None for a program that is too large, or whose Hessian is singular to rounding.
+        """
         try:
             slacks = len(program.g) - len(program.input_scale) * int(program.stages.free.sum())
             rows = int((np.isfinite(program.lower) | np.isfinite(program.upper)).sum()) - 2 * slacks
-            return cls(program) if rows <= _MOST else None
+            return cls(program, into) if rows <= _MOST else None
         except np.linalg.LinAlgError:
             return None
 
-    def case(self, theta: np.ndarray) -> Case:
-        """`ParametricProgram.case`, whose terms are kept as long as references and disturbances are the same."""
-        q = self._program.gains.shape[2]
-        if not np.array_equal(theta[q:], self._given):
-            self._given, self._case = theta[q:].copy(), self._program.case(theta)
-        return self._case._replace(start=theta[:q])
-
-    def plan(self, case: Case, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray] | None:
-        """Inputs, states and the multipliers of inputs and rows; None where the set does not settle."""
-        from netctrl.mpc.active.kernel import settled
-
-        made, program = case.stages, self._program
-        settles, inputs, states, nu, mu = settled(
-            theta, self._active, self._root, *self._data, made.kind, made.A, made.B, case.c, program.gains, case.lower
-        )
-        return (inputs, states, nu, mu) if settles else None
+    def inputs(self, signals: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Inputs (P, m), or None where the set does not settle or the plan isn't exact; and θ."""
+        worst, inputs, theta = self._certified(signals, *self._parts)
+        return inputs if worst <= _EXACT else None, theta

@@ -7,10 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from netctrl.core.jit import INSIDE, njit
-from netctrl.mpc.kernels import add_product, roll_out
+from netctrl.core.jit import INLINED, INSIDE, njit
+from netctrl.mpc.kernels import add_product, affine, errors_of_plan, roll_out
 
 _ROUNDS = 10  # corrections of the last active set, after which it is left
+
+
+@njit(fastmath={"reassoc"}, **INLINED)
+def _product(a, b, count):
+    """Sum of a b over the first entries, in any order, so that it is vectorised."""
+    found = 0.0
+    for k in range(count):
+        found += a[k] * b[k]
+    return found
 
 
 @njit(**INSIDE)
@@ -22,8 +31,7 @@ def _factored(root, start, at, count, active, products, square):
             if i == j and abs(active[at[i]]) == 2:
                 part += 1.0 / square[at[i]]
             own = part
-            for k in range(j):
-                part -= root[i, k] * root[j, k]
+            part -= _product(root[i], root[j], j)
             if i == j:
                 if not part > 1e-11 * own:
                     return False
@@ -37,13 +45,19 @@ def _factored(root, start, at, count, active, products, square):
 def _solved(root, count, y):
     """Replace y by the solution of root root' x = y."""
     for i in range(count):
-        for k in range(i):
-            y[i] -= root[i, k] * y[k]
-        y[i] /= root[i, i]
+        y[i] = (y[i] - _product(root[i], y, i)) / root[i, i]
     for i in range(count - 1, -1, -1):
-        for k in range(i + 1, count):
-            y[i] -= root[k, i] * y[k]
         y[i] /= root[i, i]
+        for k in range(i):
+            y[k] -= root[i, k] * y[i]
+
+
+@njit(**INLINED)
+def _beyond_bound(r, active, square, linear, low, high, value):
+    """What the multipliers have to take off an active row."""
+    if active[r] > 0:
+        return value[r] - high[r] + (linear[r] / square[r] if active[r] == 2 else 0.0)
+    return value[r] - low[r] - (linear[r] / square[r] if active[r] == -2 else 0.0)
 
 
 @njit(**INSIDE)
@@ -56,11 +70,7 @@ def _optimal_on(root, at, active, products, square, linear, low, high, value, y)
         count = 0
         for r in range(len(active)):
             if active[r] != 0:
-                at[count] = r
-                side = 1.0 if active[r] > 0 else -1.0
-                y[count] = value[r] - (high[r] if active[r] > 0 else low[r])
-                if abs(active[r]) == 2:
-                    y[count] += side * linear[r] / square[r]
+                at[count], y[count] = r, _beyond_bound(r, active, square, linear, low, high, value)
                 count += 1
                 if count > len(root):
                     return -1
@@ -113,7 +123,12 @@ def _dual_steps(root, at, active, products, square, linear, low, high, value, af
                 by = max(after[r] - high[r], low[r] - after[r])
                 if by > 1e-11 * (1.0 + abs(after[r])) and by * by > worst * products[r, r]:
                     new, worst = r, by * by / products[r, r] if products[r, r] > 0.0 else np.inf
-        if new < 0:
+        if new < 0:  # once more from the rows themselves, without the steps' rounding
+            if not _factored(root, valid, at, count, active, products, square):
+                return -1
+            for i in range(count):
+                y[i] = _beyond_bound(at[i], active, square, linear, low, high, value)
+            _solved(root, count, y)
             return count
         side = 1.0 if after[new] > high[new] else -1.0
         soft, own = np.isfinite(square[new]), 0.0
@@ -182,6 +197,44 @@ def _dual_steps(root, at, active, products, square, linear, low, high, value, af
 
 
 @njit(cache=True, error_model="numpy")
+def certified(
+    signals: np.ndarray, into: tuple, given: np.ndarray, active: np.ndarray, root: np.ndarray, data: tuple,
+    kind: np.ndarray, A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray, N: np.ndarray, E: np.ndarray,
+    F: np.ndarray, L: tuple, free: np.ndarray, hold: np.ndarray, rows: tuple, case: tuple, rho: np.ndarray,
+    w: np.ndarray, state_of: np.ndarray, low: np.ndarray, high: np.ndarray, K: np.ndarray, price: np.ndarray,
+    gains: np.ndarray,
+) -> tuple[float, np.ndarray, np.ndarray]:  # fmt: skip
+    """Largest error of the plan at the signals, infinite where the active set did not settle, its inputs, and θ.
+
+    `given` are the references and disturbances of which `case` has the terms; both are changed.
+    """
+    start, column, entry = into
+    theta = np.zeros(len(start) - 1)
+    for i in range(len(theta)):
+        for k in range(start[i], start[i + 1]):
+            theta[i] += entry[k] * signals[column[k]]
+    P, m, q = K.shape
+    c, linear_z, linear_u, lower, upper = case
+    if np.any(given != theta[q:]):
+        given[:] = theta[q:]
+        c[:], linear_z[:], linear_u[:], lower[:], upper[:] = affine(theta, L[0], kind, *L[1:], *rows)
+    settles, inputs, z, nu, mu = settled(theta, active, root, *data, kind, A, B, c, gains, lower)
+    if not settles:
+        return np.inf, inputs, theta
+    errors = errors_of_plan(
+        kind, A, B, Q, R, N, E, F, c, linear_z, linear_u, lower, upper, rho, w, state_of, low, high, K, price, price[0],
+        inputs, z, nu, mu,
+    )  # fmt: skip
+    worst = max(errors) if np.isfinite(errors[2]) else np.inf
+    for k in range(P):
+        if not free[k]:
+            add_product(inputs[k], hold, z[k])
+    for j in range(m):  # up to rounding it is within its bounds
+        inputs[0, j] = min(max(inputs[0, j], low[0, j]), high[0, j])
+    return worst, inputs, theta
+
+
+@njit(cache=True, error_model="numpy")
 def settled(
     theta: np.ndarray, active: np.ndarray, root: np.ndarray, free: np.ndarray, without: np.ndarray,
     products: np.ndarray, back: np.ndarray, low: np.ndarray, high: np.ndarray, square: np.ndarray, linear: np.ndarray,
@@ -201,9 +254,6 @@ def settled(
     after, change = np.empty(rows), np.empty(rows)
     count = _dual_steps(root, at, active, products, square, linear, low, high, value, after, y, change)
     settles = count >= 0
-    if settles:
-        # Once more from the rows themselves, without the steps' rounding.
-        settles = _optimal_on(root, at, active, products, square, linear, low, high, value, y) == count
     if settles:
         flat = np.zeros(len(free))
         add_product(flat, free, theta)

@@ -7,18 +7,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind, checked_whole
-from netctrl.model.io.matrix import dense
 from netctrl.mpc.c.text import VECTORS, checked_name, files, number, tables, template, vectors
 from netctrl.mpc.c.worst import WorstCase
 from netctrl.mpc.formulate import condensed
-from netctrl.mpc.parametric import ParametricProgram
+from netctrl.mpc.parametric import ParametricProgram, whitened
 from netctrl.mpc.problem import MpcProblem, vector
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import open_solver
 
 AGREEMENT = 1e-8
 """Largest difference of the inputs in C from those of netctrl's solver, in units of `input_scale`."""
-_FLAT = 1e-13  # least over largest eigenvalue of the Hessian
 
 
 class DualProgram(NamedTuple):
@@ -47,28 +45,23 @@ def dual_program(program: ParametricProgram) -> DualProgram:
     InvalidValue
         A direction without cost.
     """
-    H = dense(program.H)
-    curvature = np.linalg.eigvalsh(H)
-    if curvature[0] <= _FLAT * curvature[-1]:
-        raise InvalidValue("problem", "a direction without cost", "a cost with a unique minimum: weigh every input")
+    free, root, plain, rows = whitened(program)
     m, bounded = len(program.input_scale), np.isfinite(program.lower) | np.isfinite(program.upper)
-    rows = np.vstack([np.eye(len(H)), dense(program.A)])[bounded]
-    free = -np.linalg.solve(H, np.column_stack([program.F, program.g]))
-    pull = np.linalg.solve(H, rows.T)
-    gram = 0.5 * (rows @ pull + pull.T @ rows.T)
-    size = np.sqrt(np.diag(gram))
+    rows = rows[bounded]
+    size = np.linalg.norm(rows, axis=1)
     size[size <= 1e-12 * size.max(initial=0.0)] = 1.0  # a bound of θ alone
-    values = (rows @ free - np.column_stack([program.E[bounded], np.zeros(len(rows))])) / size[:, None]
+    rows /= size[:, None]
+    values = (plain[bounded] @ free - np.column_stack([program.E[bounded], np.zeros(len(rows))])) / size[:, None]
     inputs = free[:m] * program.input_scale[:, None]
     inputs[:, : program.gains.shape[2]] -= program.gains[0]  # references and disturbances follow in θ
     return DualProgram(
-        gram / size / size[:, None],
+        rows @ rows.T,
         values[:, -1],
         values[:, :-1],
         program.lower[bounded] / size,
         program.upper[bounded] / size,
         inputs,
-        pull[:m] / size * program.input_scale[:, None],
+        root[:m] @ rows.T * program.input_scale[:, None],
     )
 
 

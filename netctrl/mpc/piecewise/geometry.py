@@ -91,44 +91,49 @@ def maximise(cost: np.ndarray, rows: np.ndarray, right: np.ndarray) -> np.ndarra
 
 
 @njit(cache=True)
-def solved(matrix: np.ndarray, right: np.ndarray, dependent: float) -> bool:
-    """Overwrite right (a, k) with matrix⁻¹ right by Cholesky's factors, in the lower half of matrix (a, a).
+def factored(rows: np.ndarray, at: np.ndarray) -> tuple[bool, np.ndarray, np.ndarray]:
+    """Orthonormal Q and lower triangular R with rows[at] = R Q (Gram-Schmidt, twice); False where rows depend."""
+    size, n = len(at), rows.shape[1]
+    Q, R = np.zeros((size, n)), np.zeros((size, size))
+    for j in range(size):
+        own = np.sqrt(_dot(rows[at[j]], rows[at[j]]))
+        Q[j] = rows[at[j]]
+        for _ in range(2):
+            for i in range(j):
+                along = _dot(Q[i], Q[j])
+                R[j, i] += along
+                for k in range(n):
+                    Q[j, k] -= along * Q[i, k]
+        R[j, j] = np.sqrt(_dot(Q[j], Q[j]))
+        if not R[j, j] > _NOISE * own:
+            return False, Q, R
+        Q[j] /= R[j, j]
+    return True, Q, R
 
-    False where rows depend on each other: where the matrix with a diagonal of 1 has an eigenvalue below `dependent`, or
-    its inverse a trace above 1/`dependent`, which is less by at most the factor a.
-    """
-    size = len(matrix)
-    scale, trace = np.sqrt(np.diag(matrix)), 0.0
-    for j in range(size):
-        own = matrix[j, j]
-        for k in range(j):
-            matrix[j, j] -= matrix[j, k] ** 2
-        if not matrix[j, j] > dependent * own:
-            return False
-        matrix[j, j] = np.sqrt(matrix[j, j])
-        for i in range(j + 1, size):
-            for k in range(j):
-                matrix[i, j] -= matrix[i, k] * matrix[j, k]
-            matrix[i, j] /= matrix[j, j]
-    column = np.empty(size)
-    for i in range(size):  # a column of the inverse of the factor; single pivots don't show all dependence
-        for j in range(i, size):
-            column[j] = scale[i] if i == j else 0.0
-            for k in range(i, j):
-                column[j] -= matrix[j, k] * column[k]
-            column[j] /= matrix[j, j]
-            trace += column[j] ** 2
-    if not trace * dependent <= 1.0:
-        return False
-    for j in range(size):
-        for k in range(j):
-            right[j] -= matrix[j, k] * right[k]
-        right[j] /= matrix[j, j]
-    for j in range(size - 1, -1, -1):
-        for k in range(j + 1, size):
-            right[j] -= matrix[k, j] * right[k]
-        right[j] /= matrix[j, j]
-    return True
+
+@njit(cache=True)
+def _back(R: np.ndarray, right: np.ndarray) -> None:
+    """Overwrite right (a, k) with R'⁻¹ right."""
+    for j in range(len(R) - 1, -1, -1):
+        for k in range(j + 1, len(R)):
+            right[j] -= R[k, j] * right[k]
+        right[j] /= R[j, j]
+
+
+@njit(cache=True)
+def coefficients(rows: np.ndarray, at: np.ndarray, i: int) -> tuple[float, np.ndarray]:
+    """Sine of the angle between row i and the span of rows[at], and the coefficients of its part in this span."""
+    _, Q, R = factored(rows, at)
+    c, rest = np.zeros((len(at), 1)), rows[i].copy()
+    own = np.sqrt(_dot(rest, rest))
+    for _ in range(2):
+        for j in range(len(at)):
+            along = _dot(Q[j], rest)
+            c[j, 0] += along
+            for k in range(len(rest)):
+                rest[k] -= along * Q[j, k]
+    _back(R, c)
+    return np.sqrt(_dot(rest, rest)) / own if own > 0.0 else 0.0, c[:, 0].copy()
 
 
 @njit(cache=True)
@@ -259,20 +264,14 @@ def extent(rows: np.ndarray, right: np.ndarray, middle: np.ndarray, direction: n
 
 @njit(cache=True)
 def region(
-    gram: np.ndarray,
-    excess: np.ndarray,
-    equal: np.ndarray,
-    active: np.ndarray,
-    dependent: float,
-    thin: float,
-    alike: float,
+    turned: np.ndarray, excess: np.ndarray, equal: np.ndarray, active: np.ndarray, thin: float, alike: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, np.ndarray, bool, int]:
     """Necessary rows and right sides in the box, bound of each, largest ball, whether no rows coincide, and the number
-    of facets on the box.
+    of facets on the box, where the bounds `active` are. With G_a root = R Q, R⁻¹ excess_a = Q d, λ = R'⁻¹ Q d.
 
     A radius of −1 where the rows of the active bounds depend on each other, or the region is empty.
     """
-    count, q = len(gram), excess.shape[1] - 1
+    count, q = len(turned), excess.shape[1] - 1
     none, zero, nobody = np.zeros((0, q)), np.zeros(q), np.zeros(0, np.int64)
     is_active = np.zeros(count, np.bool_)
     for i in active:
@@ -284,24 +283,27 @@ def region(
     for i in range(len(rest)):
         noise[rest[i]] = np.max(np.abs(over[i]))
     if size > 0:
-        M, pull = np.empty((size, size)), np.empty((len(rest), size))
-        for j in range(size):
-            for i in range(size):
-                M[i, j] = gram[active[i], active[j]]
-            for i in range(len(rest)):
-                pull[i, j] = gram[rest[i], active[j]]
-        scale = np.sqrt(np.diag(M))
-        L = excess[active]
-        if not solved(M, L, dependent):
+        independent, Q, R = factored(turned, active)
+        if not independent:
             return none, zero[:0], nobody, -1.0, zero, False, 0
-        over = over - pull @ L
-        largest = 0.0  # of the multipliers, in the unit of each
+        L = excess[active]
         for j in range(size):
+            for k in range(j):
+                L[j] -= R[j, k] * L[k]
+            L[j] /= R[j, j]
+        over = over - (turned[rest] @ Q.T) @ L
+        far = 0.0  # length of d, at most
+        for j in range(size):
+            far += np.max(np.abs(L[j])) ** 2
+        _back(R, L)
+        scale, largest = np.empty(size), 0.0  # of the multipliers, in the unit of each
+        for j in range(size):
+            scale[j] = np.sqrt(_dot(turned[active[j]], turned[active[j]]))
             largest = max(largest, scale[j] * np.max(np.abs(L[j])))
         for j in range(size):
             noise[active[j]] = largest / scale[j]
-        for i in range(len(rest)):
-            noise[rest[i]] = max(noise[rest[i]], largest * np.sqrt(gram[rest[i], rest[i]]))
+        for i in rest:
+            noise[i] = max(noise[i], np.sqrt(far * _dot(turned[i], turned[i])))
     rows, right = np.zeros((count + 2 * q, q)), np.ones(count + 2 * q)
     rows[rest], right[rest] = over[:, :q], -over[:, q]
     for j in range(size):
@@ -326,7 +328,7 @@ def region(
     owner = np.flatnonzero(needed[:count])
     plain = True
     for i in range(count):
-        if kind[i] == 2 and gram[i, i] > 0.0 and not equal[i]:
+        if kind[i] == 2 and np.any(turned[i] != 0.0) and not equal[i]:
             plain = False  # a bound that is active, or a multiplier that is 0, in all of the region
     for k in owner:
         for i in range(count):

@@ -14,13 +14,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, NetctrlError, checked_flag, checked_whole
+from netctrl.core.errors import InvalidValue, checked_flag, checked_whole
 from netctrl.mpc.formulate import condensed
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.piecewise.search import Bounds, Facets, Region, found_regions
 from netctrl.mpc.problem import MpcProblem, vector
-from netctrl.mpc.qp.program import QPStatus
-from netctrl.mpc.qp.solve import open_solver
 
 _SAME = 9  # decimals, in units of the inputs, to which two laws are the same
 
@@ -119,20 +117,6 @@ class PiecewiseLaw:
         return decide_points(t, self.rows, self.right, self.first, *self.tree[:-1], self.gain, self.offset)
 
 
-class Coverage(NamedTuple):
-    """Results of a table's check at random points."""
-
-    samples: int
-    feasible: int
-    """Number of points at which the program has a solution."""
-    missed: int
-    """Number of feasible points outside all regions; 0 for a complete table."""
-    invented: int
-    """Number of infeasible points in a region."""
-    largest_error: float
-    """Largest difference from the program's inputs, in units of the inputs' bounds."""
-
-
 def piecewise_law(
     problem: MpcProblem | ParametricProgram, lower: Any, upper: Any, *, merge: bool = True, max_regions: int = 20_000
 ) -> PiecewiseLaw:
@@ -181,8 +165,6 @@ def piecewise_law(
         raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
     bounds = Bounds(program, 0.5 * (low + high), 0.5 * (high - low))
     regions, facets = found_regions(bounds, most)
-    if not regions:
-        raise NetctrlError("no point of the box is feasible: see the bounds, or netctrl.mpc.qp.certificate.conflict")
     pieces = [_piece(bounds, each) for each in regions]
     if checked_flag("merge", merge):
         pieces = _merged(pieces, program.input_scale)
@@ -202,31 +184,6 @@ def piecewise_law(
         facets,
         search_tree(rows, right, edge, first),
     )
-
-
-def check_piecewise(
-    law: PiecewiseLaw,
-    problem: MpcProblem | ParametricProgram,
-    rng: np.random.Generator,
-    *,
-    samples: int = 1000,
-    solver: str = "daqp",
-) -> Coverage:
-    """Compare a table with the program at random points of its box."""
-    program = problem if isinstance(problem, ParametricProgram) else condensed(problem)
-    thetas = law.centre + law.half * rng.uniform(-1.0, 1.0, (samples, len(law.centre)))
-    inputs, region = law.decide_many(thetas)
-    workspace = open_solver(program.program(law.centre), solver)
-    solved, worst = np.zeros(samples, dtype=bool), 0.0
-    for i, theta in enumerate(thetas):
-        shift = program.E @ theta
-        answer = workspace.solve(program.g + program.F @ theta, program.lower + shift, program.upper + shift)
-        solved[i] = answer.status is QPStatus.SOLVED
-        if solved[i] and region[i] >= 0:
-            error = np.abs(program.first_input(answer.x, theta) - inputs[i]) / program.input_scale
-            worst = max(worst, float(error.max()))
-    missed, invented = int((solved & (region < 0)).sum()), int((~solved & (region >= 0)).sum())
-    return Coverage(samples, int(solved.sum()), missed, invented, worst)
 
 
 def search_tree(rows: np.ndarray, right: np.ndarray, edge: np.ndarray, first: np.ndarray) -> SearchTree:
@@ -302,7 +259,7 @@ def _union(one: _Piece, other: _Piece) -> _Piece | None:
         return None
     keep, keep_other = keep[: len(one.right)], keep_other[: len(other.right)]
     rows = np.vstack([one.rows[keep], other.rows[keep_other], box])
-    right = np.concatenate([one.right[keep], other.right[keep_other], ends])
+    right = np.concatenate([sets[0][1][: len(keep)][keep], sets[1][1][: len(keep_other)][keep_other], ends])
     edge = np.append(one.edge[keep], other.edge[keep_other])
     radius, middle = largest_ball(rows, right)
     needed = np.flatnonzero(necessary(rows, right, middle)[: len(edge)])

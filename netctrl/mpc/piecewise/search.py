@@ -4,9 +4,11 @@ min ½ v'Hv + (f + F t)'v, G v ≤ w + S t, t in [−1, 1]. A region is known by
 which exactly one row is 0 the active set is known (Tøndel, Johansen, Bemporad, Theorem 2): a multiplier that reaches 0
 leaves the set; a bound that is reached enters it; where its row depends on the active ones, one of them leaves, or
 nothing beyond is feasible (Farkas). On other facets (several bounds may leave, several rows coincide, bounds are active
-without a multiplier) the program is solved just beyond, and the regions found are taken off the facet until nothing is
-left of it. With all facets settled, the regions have no border but the box and the feasible set, which is convex, so
-none is missed: up to regions of a ball below `THIN`, and what is behind facets below `_SMALL`.
+without a multiplier) the program is solved beyond, on the way to the farthest feasible point, closer and closer until a
+region touches the facet; the regions found are taken off the facet until nothing is left of it. With all facets
+settled, the regions have no border but the box and the feasible set, which is convex, so none is missed: up to regions
+of a ball below `THIN`, what is behind facets below `_SMALL`, and at the border of the feasible set slivers below
+`_EDGE`, where bounds depend on each other but for rounding.
 
 Sources: Tøndel, Johansen, Bemporad, Automatica 39 (2003) 489-497; Spjøtvold, Kerrigan, Jones, Tøndel, Johansen,
 Automatica 42 (2006) 2209-2214, for facets with several neighbours.
@@ -21,18 +23,16 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, NetctrlError
-from netctrl.model.io.matrix import dense
-from netctrl.mpc.parametric import ParametricProgram
+from netctrl.mpc.parametric import ParametricProgram, whitened
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import open_solver
 
 THIN = 1e-9  # relative to the box's half width: a region with a smaller ball is a face of others
-_DEPENDENT = 1e-10  # squared sine of the angle between a row and the active ones, in the cost's metric
-_FLAT = 1e-13  # least over largest eigenvalue of the Hessian
+DEPENDENT = 1e-7  # sine of the angle between a row and the active ones, in the cost's metric
 _ALIKE = 1e-7  # rows of length 1 that differ by less coincide
-_EDGE = 1e-6  # a facet beyond which nothing is feasible at this distance bounds the feasible set
+_EDGE = 1e-6  # a facet beyond which no region and nothing at this distance is feasible bounds the feasible set
 _SMALL = 1e-6  # pieces of a facet with a smaller ball are not looked beyond
-_STEPS = (1e-5, 1e-6, 1e-4, 1e-7, 1e-3)  # beyond a facet
+_FIRST, _LAST, _PLACES = 1e-3, 1e-9, 6  # steps beyond a facet, and places of it to start from
 
 
 class Region(NamedTuple):
@@ -86,20 +86,18 @@ class Bounds:
     sign: np.ndarray = field(init=False)
     free: np.ndarray = field(init=False)
     """(N, q + 1) solution without bounds, v = free [t; 1]."""
-    pull: np.ndarray = field(init=False)
-    """(N, c) H⁻¹ G'."""
-    gram: np.ndarray = field(init=False)
-    """(c, c) G H⁻¹ G'."""
+    root: np.ndarray = field(init=False)
+    """(N, N) with root root' = H⁻¹."""
+    turned: np.ndarray = field(init=False)
+    """(c, N) G root. Its factors lose half the digits that those of G H⁻¹ G' do where rows nearly depend."""
+    size: np.ndarray = field(init=False)
+    """(c,) length of each row of it."""
     excess: np.ndarray = field(init=False)
     """(c, q + 1) by how much the solution without bounds exceeds each."""
 
     def __post_init__(self) -> None:
-        program, n = self.program, len(self.program.g)
-        H, rows = dense(program.H), np.vstack([np.eye(n), dense(program.A)])
-        curvature = np.linalg.eigvalsh(H)
-        if curvature[0] <= _FLAT * curvature[-1]:
-            takes = "a cost with a unique minimum: give every input a weight, and use netctrl.mpc.formulate.condensed"
-            raise InvalidValue("problem", "a direction without cost", takes)
+        program = self.program
+        free, self.root, rows, turned = whitened(program)
         equal = program.lower == program.upper
         low, high = np.isfinite(program.lower) & ~equal, np.isfinite(program.upper)
         shift, E = program.E @ self.centre, program.E * self.half
@@ -113,24 +111,26 @@ class Bounds:
         self.names = tuple(
             f"{program.names[i]}{at}" for i, at in zip(self.source, side + [", lower"] * low.sum(), strict=True)
         )
-        linear = np.column_stack([program.F * self.half, program.g + program.F @ self.centre])
-        self.free = -np.linalg.solve(H, linear)
-        self.pull = np.linalg.solve(H, self.G.T)
-        self.gram = 0.5 * (self.G @ self.pull + self.pull.T @ self.G.T)
+        self.free = np.column_stack([free[:, :-1] * self.half, free[:, :-1] @ self.centre + free[:, -1]])
+        self.turned = self.sign[:, None] * turned[self.source]
+        self.size = np.linalg.norm(self.turned, axis=1)
         self.excess = self.G @ self.free - np.column_stack([self.S, self.w])
-        fixed = self.gram[np.ix_(self.equal, self.equal)]
-        if len(fixed) and np.linalg.eigvalsh(fixed)[0] <= _DEPENDENT * np.diag(fixed).max():
+        fixed = np.linalg.svd(self.turned[self.equal], compute_uv=False)
+        if (fixed <= DEPENDENT * self.size[self.equal].max(initial=0.0)).any() or len(fixed) < self.equal.sum():
             named = ", ".join(name for name, is_equal in zip(self.names, self.equal, strict=True) if is_equal)
             raise InvalidValue("problem", named, "equalities that don't depend on each other: leave out some")
 
-    def multipliers(self, active: tuple[int, ...]) -> np.ndarray:
-        """Multipliers L [t; 1] of the active bounds, (a, q + 1)."""
-        at = list(active)
-        return np.linalg.solve(self.gram[np.ix_(at, at)], self.excess[at])
-
     def solution(self, active: tuple[int, ...]) -> np.ndarray:
         """Solution v = K [t; 1], (N, q + 1)."""
-        return self.free - self.pull[:, list(active)] @ self.multipliers(active)
+        at = list(active)
+        return self.free - self.root @ np.linalg.lstsq(self.turned[at], self.excess[at], rcond=0.0)[0]
+
+    def split(self, active: list[int], i: int) -> tuple[bool, np.ndarray]:
+        """Whether row i depends on the active ones, which don't on each other, and its coefficients by them."""
+        from netctrl.mpc.piecewise.geometry import coefficients
+
+        sine, c = coefficients(self.turned, np.array(active, dtype=np.int64), i)
+        return not sine > DEPENDENT, c
 
 
 class Search:
@@ -165,9 +165,7 @@ class Search:
         from netctrl.mpc.piecewise.geometry import region
 
         bounds = self.bounds
-        found = region(
-            bounds.gram, bounds.excess, bounds.equal, np.array(active, dtype=np.int64), _DEPENDENT, THIN, _ALIKE
-        )
+        found = region(bounds.turned, bounds.excess, bounds.equal, np.array(active, dtype=np.int64), THIN, _ALIKE)
         made = Region(active, *found, np.zeros(len(found[0]), dtype=bool))
         return made if made.radius > THIN else None
 
@@ -196,13 +194,12 @@ class Search:
         bounds, active, i = self.bounds, region.active, int(region.owner[k])
         if i in active:
             return region.plain, tuple(j for j in active if j != i)
-        at, own = list(active), bounds.gram[i, i]
-        c = np.linalg.solve(bounds.gram[np.ix_(at, at)], bounds.gram[at, i]) if at else np.zeros(0)
-        if bounds.gram[i, i] - bounds.gram[i, at] @ c > _DEPENDENT * own > 0.0:
+        at = list(active)
+        depends, c = bounds.split(at, i)
+        if not depends:
             return region.plain, tuple(sorted((*active, i)))
         # Row i is Σ c_j row j: as it enters, λ_j falls where c_j > 0, and the first to reach 0 leaves.
-        scale = np.sqrt(np.diag(bounds.gram)[at] / own) if own > 0.0 else np.ones(len(at))
-        falls = np.flatnonzero((c * scale > 1e-7) & ~bounds.equal[at])
+        falls = np.flatnonzero((c * bounds.size[at] > DEPENDENT * bounds.size[i]) & ~bounds.equal[at])
         if not len(falls):
             return True, None
         return region.plain and len(falls) == 1, tuple(sorted({*active, i} - {at[falls[0]]}))
@@ -215,69 +212,97 @@ class Search:
         from netctrl.mpc.piecewise.geometry import facet_ball
 
         normal, value = region.rows[k], region.right[k]
-        pieces = [
-            (
-                np.vstack([np.delete(region.rows, k, axis=0), self.box_rows]),
-                np.concatenate([np.delete(region.right, k), np.ones(len(self.box_rows))]),
-            )
-        ]
+        middles = np.array([each.middle for each in self.regions.values()])
+        far = middles[np.argmax(middles @ normal)]
+        if normal @ far - value < _FIRST:
+            far = _reach(self.bounds, -normal)
+        reach = normal @ far - value
+        if not reach > THIN:  # so for NaN
+            return False
+        inside = np.append(np.delete(region.right, k), np.ones(len(self.box_rows)))
+        found, pieces = False, [(np.vstack([np.delete(region.rows, k, axis=0), self.box_rows]), inside)]
         while pieces:
             rows, right = pieces.pop()
             radius, middle = facet_ball(rows, right, normal, value)
             if radius <= _SMALL:
                 continue
-            if self.at(np.clip(middle + _EDGE * normal, -1.0, 1.0)) is None:
-                return False
-            beyond = self._solved_beyond(middle, normal, min(radius, 1.0), region.active)
+            beyond = self._next_beyond(middle, normal, far, min(radius, 1.0), region.active)
+            if beyond is None:
+                if reach > _EDGE:
+                    raise NetctrlError(
+                        f"no region was found beyond t = {middle.round(6).tolist()} of the box, where bounds depend on "
+                        "each other but for rounding: remove bounds that say the same, or solve the program at each "
+                        "state"
+                    )
+                continue
+            found = True
             # What is left of the piece: beyond each row of the region found, within those before.
             for row, bound in zip(beyond.rows, beyond.right, strict=True):
                 if row @ normal > -1.0 + _ALIKE:
                     pieces.append((np.vstack([rows, -row]), np.append(right, -bound - _ALIKE)))
                     rows, right = np.vstack([rows, row]), np.append(right, bound)
-        return True
+        return found
 
-    def _solved_beyond(self, point: np.ndarray, normal: np.ndarray, size: float, behind: tuple[int, ...]) -> Region:
-        """Region beyond a facet that touches it at a point."""
-        for step in _STEPS:
-            active = self.at(np.clip(point + max(step * size, 1e-9) * normal, -1.0, 1.0))
-            found = None if active is None or active == behind else self.look(active)
-            if found is not None and (found.rows @ point <= found.right + _ALIKE).all():
-                return found
-        raise NetctrlError(
-            f"no region was found beyond t = {point.round(6).tolist()} of the box, where several bounds become active "
-            "at once: remove bounds that say the same, or solve the program at each state"
-        )
+    def _next_beyond(
+        self, middle: np.ndarray, normal: np.ndarray, far: np.ndarray, size: float, behind: tuple[int, ...]
+    ) -> Region | None:
+        """Region beyond a facet that touches it within a ball, on the way to a feasible point, hence feasible; None
+        where all are too thin."""
+        rng, nearest, places = np.random.default_rng(0), None, _PLACES if normal @ (far - middle) > _EDGE else 2
+        for place in range(places):  # a way along the border of two regions, or in one that is too thin, is not taken
+            aside = rng.uniform(-1.0, 1.0, len(middle)) * min(place, 1) * size / np.sqrt(len(middle))
+            point = middle + 0.5 * (aside - (normal @ aside) * normal)
+            way = far - point
+            step, last = (min(each / np.abs(way).max(), 1.0) for each in (_FIRST, _LAST))
+            while step > last:
+                active = self.at(point + step * way)
+                found = None if active is None or active == behind else self.look(active)
+                if found is None:
+                    step *= 0.2
+                    continue
+                # Where the way enters what was found; something else is before that.
+                over, fall = found.rows @ point - found.right, -(found.rows @ way)
+                if (over <= THIN).all():
+                    return found
+                nearest = found if nearest is None and (over <= _ALIKE).all() else nearest
+                step = 0.5 * min(step, (over[over > 0.0] / fall[over > 0.0]).max())
+        return nearest
 
     def at(self, t: np.ndarray) -> tuple[int, ...] | None:
-        """Active set of the solution at t, with independent rows; None without a solution."""
+        """Active set of the solution at t, with independent rows; None where no solution was found."""
         bounds, program = self.bounds, self.bounds.program
         theta = bounds.centre + bounds.half * t
         shift = program.E @ theta
         answer = self.solver.solve(program.g + program.F @ theta, program.lower + shift, program.upper + shift)
-        if answer.status is QPStatus.INFEASIBLE:
-            return None
         if answer.status is not QPStatus.SOLVED:
-            raise NetctrlError(f"no solver settled the program at t = {t.tolist()} of the box: scale the problem")
-        y = answer.multipliers[bounds.source] * bounds.sign
-        y[bounds.equal] = np.inf
-        weight = y * np.sqrt(np.diag(bounds.gram))
+            return None
+        weight = answer.multipliers[bounds.source] * bounds.sign * bounds.size
+        weight[bounds.equal] = np.inf
         active: list[int] = []
         for i in np.argsort(-weight):
             if not weight[i] > 1e-10 * max(1.0, np.abs(answer.multipliers).max()):
                 break
-            c = np.linalg.solve(bounds.gram[np.ix_(active, active)], bounds.gram[active, i]) if active else np.zeros(0)
-            if bounds.gram[i, i] - bounds.gram[i, active] @ c > _DEPENDENT * bounds.gram[i, i]:
+            if not bounds.split(active, int(i))[0]:
                 active.append(int(i))
         return tuple(sorted(active))
 
 
 def found_regions(bounds: Bounds, most: int) -> tuple[list[Region], Facets]:
-    """All regions with an interior, the largest first, and what is beyond their facets."""
-    search = Search(bounds, most)
-    for t in _feasible_points(bounds):
+    """All regions with an interior, the largest first, and what is beyond their facets.
+
+    Raises
+    ------
+    NetctrlError
+        More than `most` regions, none, or a facet beyond which none could be found.
+    """
+    search, points = Search(bounds, most), _feasible_points(bounds)
+    for t in points:
         active = search.at(t)
         if active is not None and search.look(active) is not None:
             break
+    else:
+        said = "the feasible set has no interior" if points else "no point of the box is feasible"
+        raise NetctrlError(f"{said}: see the bounds, or netctrl.mpc.qp.certificate.conflict")
     search.explore()
     facets = Facets(search.shared, search.box, search.infeasible, search.covered)
     return sorted(search.regions.values(), key=lambda each: -each.radius), facets
@@ -286,15 +311,15 @@ def found_regions(bounds: Bounds, most: int) -> tuple[list[Region], Facets]:
 def _feasible_points(bounds: Bounds) -> list[np.ndarray]:
     """Points t with a solution, inside the feasible set where it has an interior; empty where it has none."""
     q = bounds.S.shape[1]
-    ends = [_reach(bounds, direction) for direction in np.vstack([np.eye(q), -np.eye(q)])]
-    if not all(feasible for feasible, _ in ends):
+    ends = np.array([_reach(bounds, direction) for direction in np.vstack([np.eye(q), -np.eye(q)])])
+    if not np.isfinite(ends).all():
         return []
     shares = np.random.default_rng(0).dirichlet(np.ones(2 * q), 50)
-    return list(np.vstack([np.full(2 * q, 0.5 / q), shares]) @ np.array([t for _, t in ends]))
+    return list(np.vstack([np.full(2 * q, 0.5 / q), shares]) @ ends)
 
 
-def _reach(bounds: Bounds, direction: np.ndarray) -> tuple[bool, np.ndarray]:
-    """Whether any t is feasible, and the feasible t with the least direction·t."""
+def _reach(bounds: Bounds, direction: np.ndarray) -> np.ndarray:
+    """The feasible t with the least direction·t; NaN where none is."""
     from scipy.optimize import linprog
 
     n, q = bounds.G.shape[1], bounds.S.shape[1]
@@ -307,5 +332,6 @@ def _reach(bounds: Bounds, direction: np.ndarray) -> tuple[bool, np.ndarray]:
         b_eq=bounds.w[equal] if equal.any() else None,
         bounds=[*[(None, None)] * n, *[(-1.0, 1.0)] * q],
         method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
     )
-    return found.status == 0, found.x[n:] if found.status == 0 else np.full(q, np.nan)
+    return found.x[n:] if found.status == 0 else np.full(q, np.nan)

@@ -182,7 +182,7 @@ def convex_union(
     rows: np.ndarray, right: np.ndarray, middle: np.ndarray, others: np.ndarray, sides: np.ndarray, centre: np.ndarray
 ) -> tuple[bool, np.ndarray, np.ndarray]:
     """Whether two polyhedra, with the box among their rows, share a facet and have a convex union; rows of each that
-    hold for both."""
+    hold for both, whose right sides grow by what rounding would cut off the other one."""
     keep, keep_other = np.zeros(len(right), np.bool_), np.zeros(len(sides), np.bool_)
     wall, opposite = -1, -1
     for i in range(len(right)):
@@ -192,9 +192,13 @@ def convex_union(
     if wall < 0:
         return False, keep, keep_other
     for i in range(len(right)):
-        keep[i] = i != wall and extent(others, sides, centre, rows[i])[1] <= right[i] + TOLERANCE
+        most = extent(others, sides, centre, rows[i])[1]
+        if i != wall and most <= right[i] + TOLERANCE:
+            keep[i], right[i] = True, max(right[i], most)
     for k in range(len(sides)):
-        keep_other[k] = k != opposite and extent(rows, right, middle, others[k])[1] <= sides[k] + TOLERANCE
+        most = extent(rows, right, middle, others[k])[1]
+        if k != opposite and most <= sides[k] + TOLERANCE:
+            keep_other[k], sides[k] = True, max(sides[k], most)
     both = np.concatenate((rows[keep], others[keep_other], rows[wall : wall + 1]))
     ends = np.concatenate((right[keep], sides[keep_other], right[wall : wall + 1]))
     for i in range(len(right)):

@@ -65,7 +65,7 @@ class CheckedWorkspace:
         # Size of the data that move x away from 0: tolerances must be small where it is.
         drive = max(float(np.abs(pull).max(initial=0.0)), float(low.max(initial=0.0)), float(-high.min(initial=0.0)))
         unit = 2.0 ** np.round(np.log2(min(max(drive, _MIN), 1.0)))
-        if drive == 0.0 and self._optimality.holds(g, lower, upper, 0.0 * g, 0.0 * low):
+        if drive == 0.0 and self._optimality.holds(g, lower, upper, np.zeros(n), np.zeros(len(low))):
             yield Answer(np.zeros(n), np.zeros(len(low)), QPStatus.SOLVED, 0)
             return
         scaled = (pull / unit, low / unit, high / unit)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpc_problems import double_integrator
+from mpc_problems import double_integrator, random_problem
 
 import netctrl
 from netctrl.cli.export import main
@@ -44,17 +44,6 @@ void many(long count, const double *theta, double *u, int *status)
 @pytest.fixture(scope="module")
 def planar() -> PiecewiseLaw:
     return piecewise_law(double_integrator(horizon=3), -6.0, 6.0)
-
-
-def plant_of(seed: int, n: int, m: int, horizon: int, **more: Any) -> MpcProblem:
-    """Unstable plant with bounds on all states and inputs."""
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n))
-    A *= 1.05 / np.abs(np.linalg.eigvals(A)).max()
-    requested: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.1, "state_lower": -3.0, "state_upper": 3.0}
-    requested |= {"input_lower": -1.0, "input_upper": 1.0}
-    plant = StateSpace(A, rng.standard_normal((n, m)), np.eye(n), dt=1.0)
-    return MpcProblem(plant=plant, horizon=horizon, **(requested | more))
 
 
 def written(files: Mapping[str, str], folder: Path) -> str:
@@ -129,12 +118,14 @@ def test_a_million_states_of_an_explicit_law(planar: PiecewiseLaw, tmp_path: Pat
 
 PROBLEMS: dict[str, MpcProblem] = {
     "one input": double_integrator(horizon=6),
-    "no bounds": plant_of(2, 2, 1, 3, state_lower=-np.inf, state_upper=np.inf, input_lower=-np.inf, input_upper=np.inf),
-    "two inputs": plant_of(1, 3, 2, 5),
-    "soft": plant_of(3, 3, 2, 8, soft_weight=10.0, soft_linear=0.3),
-    "rate": plant_of(4, 2, 1, 12, rate_weight=0.3),
-    "equality": plant_of(5, 2, 2, 4, input_lower=[-1.0, 0.25], input_upper=[1.0, 0.25]),
-    "nearly dependent rows": plant_of(3, 4, 2, 10),
+    "no bounds": random_problem(
+        2, 2, 1, 3, state_lower=-np.inf, state_upper=np.inf, input_lower=-np.inf, input_upper=np.inf
+    ),
+    "two inputs": random_problem(1, 3, 2, 5),
+    "soft": random_problem(3, 3, 2, 8, soft_weight=10.0, soft_linear=0.3),
+    "rate": random_problem(4, 2, 1, 12, rate_weight=0.3),
+    "equality": random_problem(5, 2, 2, 4, input_lower=[-1.0, 0.25], input_upper=[1.0, 0.25]),
+    "nearly dependent rows": random_problem(3, 4, 2, 10),
 }
 
 
@@ -153,7 +144,7 @@ def test_programs_of_random_plants(tmp_path: Path) -> None:
     for seed in range(25):
         n, m, horizon = (int(rng.integers(1, most)) for most in (9, 4, 25))
         soft: dict[str, Any] = {"soft_weight": 10.0, "soft_linear": 0.3} if seed % 3 == 0 else {}
-        ran = checked(program_in_c(plant_of(seed, n, m, horizon, **soft), -3.0, 3.0, iterations=1000), tmp_path)
+        ran = checked(program_in_c(random_problem(seed, n, m, horizon, **soft), -3.0, 3.0, iterations=1000), tmp_path)
         assert ran.returncode == 0, (seed, ran.stdout)
 
 
@@ -169,7 +160,7 @@ def test_a_million_states_of_a_program(planar: PiecewiseLaw, tmp_path: Path) -> 
 
 @pytest.mark.parametrize(("n", "m", "horizon"), [(1, 1, 5), (2, 1, 4), (2, 2, 3), (3, 1, 4)])
 def test_worst_cases_are_attained_and_never_exceeded(n: int, m: int, horizon: int, tmp_path: Path) -> None:
-    problem = plant_of(n, n, m, horizon)
+    problem = random_problem(n, n, m, horizon)
     worst = worst_iterations(problem, -3.0, 3.0)
     thetas = np.random.default_rng(2).uniform(-3.0, 3.0, (100_000, n))
     for short in (0, 1):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mpc_problems import double_integrator
+from mpc_problems import check_piecewise, double_integrator, random_problem
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 
@@ -21,7 +21,7 @@ from netctrl.mpc.explicit import queue_gain, window_problem
 from netctrl.mpc.formulate import condensed, sparse
 from netctrl.mpc.parametric import parameters
 from netctrl.mpc.piecewise.geometry import extent, facet_ball, largest_ball, maximise, necessary
-from netctrl.mpc.piecewise.law import PiecewiseLaw, check_piecewise, piecewise_law, search_tree
+from netctrl.mpc.piecewise.law import PiecewiseLaw, piecewise_law, search_tree
 from netctrl.mpc.piecewise.search import Bounds
 from netctrl.mpc.plan import solve_mpc
 from netctrl.mpc.problem import MpcProblem
@@ -249,17 +249,6 @@ def test_a_box_without_a_feasible_point() -> None:
         piecewise_law(double_integrator(horizon=2), 20.0, 30.0)
 
 
-def random_problem(seed: int, n: int, m: int, horizon: int, **more: Any) -> MpcProblem:
-    """Unstable plant with bounds on all states and inputs."""
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n))
-    A *= 1.05 / np.abs(np.linalg.eigvals(A)).max()
-    requested: dict[str, Any] = {"state_weight": 1.0, "input_weight": 0.1, "state_lower": -3.0, "state_upper": 3.0}
-    requested |= {"input_lower": -1.0, "input_upper": 1.0}
-    plant = StateSpace(A, rng.standard_normal((n, m)), np.eye(n), dt=1.0)
-    return MpcProblem(plant=plant, horizon=horizon, **(requested | more))
-
-
 def enumerated(problem: MpcProblem, half: float) -> set[frozenset[str]]:
     """Active sets with an interior, by trying all sets of independent rows: optimality conditions over (t, v, λ)."""
     program = condensed(problem)
@@ -349,6 +338,50 @@ def test_degenerate_programs_are_covered_piece_by_piece() -> None:
     assert law.facets.covered > 0
     found = check_piecewise(law, problem, np.random.default_rng(1), samples=400)
     assert found.feasible > 100
+    assert (found.missed, found.invented) == (0, 0)
+    assert found.largest_error <= AGREEMENT
+
+
+@pytest.mark.parametrize(
+    ("seed", "shape"), [(1976, (2, 1, 8)), (289, (2, 1, 10)), (416, (2, 1, 12)), (1306, (2, 1, 12)), (683, (3, 1, 6))]
+)
+def test_bounds_that_almost_depend_on_each_other_leave_slivers(seed: int, shape: tuple[int, int, int]) -> None:
+    """At a border of the feasible set; 1e-8 wide of the box in some of these problems, 1e-6 in others."""
+    problem = random_problem(seed, *shape)
+    law = piecewise_law(problem, -3.0, 3.0)
+    found = check_piecewise(law, problem, np.random.default_rng(seed), samples=300)
+    assert (found.missed, found.invented) == (0, 0)
+    assert found.largest_error <= 10.0 * AGREEMENT  # terms of laws in slivers reach 1e7, and cancel
+
+
+@pytest.mark.slow
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([(1, 2, 4), (2, 1, 5), (2, 2, 2), (3, 1, 3)]), st.booleans())
+def test_the_program_agrees_for_all_kinds_of_bounds(seed: int, shape: tuple[int, int, int], whole: bool) -> None:
+    """Soft states, outputs, changes and a reference; plants of whole numbers have facets with several neighbours."""
+    rng = np.random.default_rng(seed)
+    n, m, horizon = shape
+    A, B = rng.standard_normal((n, n)), rng.standard_normal((n, m))
+    A *= rng.uniform(0.3, 1.5) / np.abs(np.linalg.eigvals(A)).max()
+    A, B = (np.round(2.0 * A) / 2.0, np.round(B)) if whole else (A, B)
+    kinds: list[dict[str, Any]] = [
+        {"rate_lower": -0.5, "rate_upper": 0.5, "rate_weight": 0.3},
+        {"state_lower": -3.0, "state_upper": 3.0, "soft_weight": 5.0, "soft_linear": rng.choice([0.0, 0.3, 10.0])},
+        {"output_lower": -2.0, "output_upper": 1.0},
+    ]
+    asked = {name: value for kind in kinds if rng.random() < 0.5 for name, value in kind.items()}
+    plant = StateSpace(A, B, np.eye(n)[:1], dt=1.0)
+    problem = MpcProblem(
+        plant=plant, horizon=horizon, state_weight=0.1, output_weight=1.0, input_weight=0.1, input_lower=-1.0,
+        input_upper=0.5, **asked,
+    )  # fmt: skip
+    program = condensed(problem, Given(reference="constant"))
+    try:
+        law = piecewise_law(program, -3.0, 3.0, max_regions=600)
+    except NetctrlError as refused:
+        assert "more than 600 regions" in str(refused)
+        return
+    found = check_piecewise(law, program, rng, samples=150)
     assert (found.missed, found.invented) == (0, 0)
     assert found.largest_error <= AGREEMENT
 
