@@ -276,6 +276,7 @@ def usual() -> dict[str, dict[str, Any]]:
             "runs": 1,
         }
         | {"tolerance": 0.1},
+        "controller_in_c": {"law": netctrl.design_mpc(problem).law, "name": "my_law", "iterations": 50},
         "law_in_c": {"law": piecewise_law(problem, [-1.0], [1.0]), "name": "my_law", "fixed": True},
         "program_in_c": {"problem": problem, "lower": [-1.0], "upper": [1.0], "name": "my_program", "iterations": 9},
         "worst_iterations": {"problem": problem, "lower": [-1.0], "upper": [1.0], "most_pieces": 100},

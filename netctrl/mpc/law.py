@@ -115,8 +115,8 @@ class RunningMpc:
         }
         self.controller = receding_controller(problem, **options)
         # Outside the region that is proved, plans may end outside the terminal set.
-        free = replace(problem, terminal_rows=None, terminal_upper=np.inf, terminal_moved=None)
-        self._free = receding_controller(free, **options) if len(problem.terminal_rows) else None
+        free = replace(problem, terminal_upper=np.inf)
+        self.free = receding_controller(free, **options) if len(problem.terminal_rows) else None
         self.outside = 0
         self._follows = self.controller.program.given.reference != "none"
         before = None if applied is None else np.asarray(applied, dtype=float) - law.input_offset[self._moved]
@@ -145,8 +145,8 @@ class RunningMpc:
             drawn = law.input_offset[self._other] if disturbances is None else np.asarray(disturbances, dtype=float)
             given["disturbances"] = drawn - law.input_offset[self._other]
         before, self.state = self.state, step_receding(self.controller, self.state, at, **given)
-        if self.state.failing and self._free is not None:
-            self.state = step_receding(self._free, before, at, **given)
+        if self.state.failing and self.free is not None:
+            self.state = step_receding(self.free, before, at, **given)
             self.outside += 1
         return self.state.applied + law.input_offset[self._moved]
 

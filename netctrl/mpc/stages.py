@@ -169,7 +169,7 @@ def stages(problem: MpcProblem) -> Stages:
             Lq[: len(W), parts[2] + j] -= W[:, place]
     found.append((A, 0 * By, T, np.zeros((m, m)), np.zeros((q, m)), E, 0 * F, Lc, Lq, np.zeros((m, parts[-1])), Le))
     kind[P] = len(found) - 1
-    last = len(problem.terminal_upper)
+    last = np.count_nonzero(np.isfinite(problem.terminal_upper))
     lower, upper = (_when(F, bound, none, P, last) for bound, none in zip(bounds, (-np.inf, np.inf), strict=True))
     of_rate = np.array([name.startswith("change") for name in names], dtype=bool)
     still = np.flatnonzero(of_rate & (bounds[0] <= 0.0) & (bounds[1] >= 0.0))
@@ -204,6 +204,8 @@ def _rows(
             state = i if name == "state" else -1
             found.append((E[i], F[i], e, low[i], high[i], rho[i], w[i], f"{said} {i}", state))
     for i, (row, high, e) in enumerate(zip(problem.terminal_rows, problem.terminal_upper, moved, strict=True)):
+        if not np.isfinite(high):
+            continue
         found.append((row, np.zeros(m), e, -np.inf, high, np.inf, 0.0, f"terminal row {i}", -1))
     sizes = (q, m, Dw.shape[1])
     columns = list(zip(*found, strict=True)) if found else [()] * 9

@@ -160,21 +160,21 @@ def openconfig(design: _Profile, /, *, name: _Name = "netctrl", output: _To = No
 
 @app.command(help="C99: the law as a function without allocation, with test vectors and a program that checks it.")
 def c(
-    design: Annotated[str, positional("DESIGN", "a Design file of `netctrl design mpcc`")],
+    design: Annotated[str, positional("DESIGN", "a Design file of `netctrl design mpc` or `netctrl design mpcc`")],
     /,
     *,
     output: Annotated[
         str, option("DIR", "folder for the files: new, empty or an earlier export, as in my-law", "--output", "-o")
     ],
-    name: Annotated[str, option("NAME", "of the function and its files (mpcc_window)")] = "mpcc_window",
-    fixed: Annotated[bool, option("", "integers only")] = False,
+    name: Annotated[str | None, option("NAME", "of the function and its files", default="mpc_law, mpcc_window")] = None,
+    fixed: Annotated[bool, option("", "of mpcc: integers only")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Writes a header, a source, vectors.txt, check.c and a Makefile; `make test` compiles and checks them.
 
     Examples
     --------
-    netctrl design mpcc --N 4 --rate 10Gbit --rtt 10us -o mpcc.json && netctrl export c mpcc.json -o mpcc-c
+    netctrl design mpc uplink -o mpc.json && netctrl export c mpc.json -o mpc-c
     netctrl design mpcc --N 4 --rate 10Gbit --rtt 10us -o mpcc.json && netctrl export c mpcc.json --fixed -o mpcc-int
     """
     return export_c(design, output, name, fixed, json)

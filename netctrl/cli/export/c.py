@@ -9,20 +9,28 @@ from netctrl.cli.export.folder import write_folder
 from netctrl.core.errors import FileError, InvalidValue
 
 
-def export_c(design: str, output: str, name: str, fixed: bool, json: bool) -> int:
+def export_c(design: str, output: str, name: str | None, fixed: bool, json: bool) -> int:
     """Write the files and say what is next."""
     import shlex
 
     import msgspec
 
-    from netctrl.model.design.design import MpccDesign, read_design
+    from netctrl.model.design.design import MpccDesign, MpcDesign, read_design
+    from netctrl.mpc.c.controller.controller import controller_in_c
     from netctrl.mpc.c.window import window_in_c
 
     found = read_design(design)
-    if not isinstance(found, MpccDesign):
-        raise FileError(design, f"a Design of {found.method}: only those of mpcc are written as C")
+    if not isinstance(found, MpccDesign | MpcDesign):
+        raise FileError(design, f"a Design of {found.method}: only those of mpc and mpcc are written as C")
     try:
-        files = window_in_c(found.law, name, fixed=fixed)
+        if isinstance(found, MpcDesign):
+            if fixed:
+                raise InvalidValue("fixed", True, "no value with a Design of mpc: its programs are solved in doubles")
+            name = name or "mpc_law"
+            files = controller_in_c(found.law, name)
+        else:
+            name = name or "mpcc_window"
+            files = window_in_c(found.law, name, fixed=fixed)
     except InvalidValue as error:
         if error.argument in ("name", "fixed"):
             raise

@@ -161,9 +161,25 @@ def program_in_c(
     most = iterations.iterations if proved else iterations
     most = checked_whole("iterations", most, "a number of at least 1", at_least=1)
     program = _program(problem)
-    dual, q, m = dual_program(program), program.n_parameters, len(program.input_scale)
     low, high = _box(program, lower, upper)
-    k = max(len(dual.base), 1)
+    said = f"enough for all theta from {low.tolist()} to {high.tolist()}, proved" if proved else "chosen, not proved"
+    call = f"static int call(const double *theta, double *u)\n{{\n    return {name}(theta, u, NULL);\n}}\n"
+    allowed = ", ".join(number(x) for x in AGREEMENT * program.input_scale)
+    sizes = {"parameters": program.n_parameters, "inputs": len(program.input_scale)}
+    check = template("check.c", name=name, allowed=allowed, call=call, **sizes)
+    return files(name, program_sources(program, name, most, said), check, _vectors(program, low, high))
+
+
+def program_sources(
+    program: ParametricProgram, name: str, most: int, said: str = "chosen, not proved", into: np.ndarray | None = None
+) -> dict[str, str]:
+    """Header and source of a program, by their endings; with a matrix `into`, θ = into times the function's own
+    parameters. `said` is of the number of iterations, `most`."""
+    dual, m = dual_program(program), len(program.input_scale)
+    if into is not None:
+        inputs = np.column_stack([dual.inputs[:, :-1] @ into, dual.inputs[:, -1]])
+        dual = dual._replace(slope=dual.slope @ into, inputs=inputs)
+    k, q = max(len(dual.base), 1), dual.inputs.shape[1] - 1
     parts = {"name": name, "guard": name.upper(), "parameters": q, "inputs": m, "rows": k, "iterations": most}
     made = tables(
         ("gram", dual.gram.reshape(k, -1)),
@@ -177,12 +193,7 @@ def program_in_c(
         ("input_pull", dual.pull),
     )
     source = template("program.c", tables=made, active=max(min(k, len(program.g)), 2), **parts)
-    said = f"enough for all theta from {low.tolist()} to {high.tolist()}, proved" if proved else "chosen, not proved"
-    header = template("program.h", certified=said, **parts)
-    call = f"static int call(const double *theta, double *u)\n{{\n    return {name}(theta, u, NULL);\n}}\n"
-    allowed = ", ".join(number(x) for x in AGREEMENT * program.input_scale)
-    check = template("check.c", allowed=allowed, call=call, **parts)
-    return files(name, {"h": header, "c": source}, check, _vectors(program, low, high))
+    return {"h": template("program.h", certified=said, **parts), "c": source}
 
 
 def _program(problem: MpcProblem | ParametricProgram) -> ParametricProgram:

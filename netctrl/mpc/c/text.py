@@ -20,8 +20,8 @@ _WORDS = re.compile(r"\w+")
 _TYPES = {"f": "double", "i": "int32_t", "l": "int64_t"}
 _MAKEFILE = """# {marker}.
 CFLAGS ?= -std=c99 -O3 -Wall -Wextra -Werror
-check: check.c {name}.c {name}.h
-\t$(CC) $(CFLAGS) -o $@ check.c {name}.c -lm
+check: check.c {sources} {headers}
+\t$(CC) $(CFLAGS) -o $@ check.c {sources} -lm
 .PHONY: test
 test: check
 \t./check vectors.txt
@@ -33,7 +33,7 @@ def checked_name(name: str) -> str:
     takes = "a name for C with a _ inside, as in my_law: lower-case letters and digits, none of the file's own names"
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > 40 or name.endswith("_t"):
         raise InvalidValue("name", name, takes)
-    if any(name in _WORDS.findall(each.read_text(encoding="utf-8")) for each in Path(__file__).parent.glob("*.c")):
+    if any(name in _WORDS.findall(each.read_text(encoding="utf-8")) for each in Path(__file__).parent.rglob("*.c")):
         raise InvalidValue("name", name, takes)
     return name
 
@@ -90,7 +90,8 @@ def vectors(thetas: np.ndarray, status: Sequence[int] | np.ndarray, inputs: np.n
     return "\n".join(lines) + "\n"
 
 
-def files(name: str, sources: Mapping[str, str], check: str, lines: str) -> dict[str, str]:
-    """All files of an export, by name: sources, check.c, vectors.txt and a Makefile."""
-    made = {f"{name}.{ending}": text for ending, text in sources.items()}
-    return made | {"check.c": check, "vectors.txt": lines, "Makefile": _MAKEFILE.format(marker=MARKER, name=name)}
+def files(name: str, sources: Mapping[str, str], check: str, lines: str, others: Sequence[str] = ()) -> dict[str, str]:
+    """All files of an export, by name: sources, check.c, vectors.txt and a Makefile that takes others' sources too."""
+    made, names = {f"{name}.{ending}": text for ending, text in sources.items()}, (name, *others)
+    parts = {"sources": " ".join(f"{each}.c" for each in names), "headers": " ".join(f"{each}.h" for each in names)}
+    return made | {"check.c": check, "vectors.txt": lines, "Makefile": _MAKEFILE.format(marker=MARKER, **parts)}

@@ -1,0 +1,1 @@
+"""Whole controllers as C: estimator, references, program."""
