@@ -17,7 +17,7 @@ from netctrl.mpc.problem import MpcProblem
 _MANY = 100.0  # times what a program alone may be off: differences stay in the estimate for a while
 
 
-def controller_in_c(law: MpcLaw, name: str = "mpc_law", *, iterations: int = 200) -> dict[str, str]:
+def controller_in_c(law: MpcLaw, name: str = "mpc_law", *, iterations: int | None = None) -> dict[str, str]:
     """A law of model predictive control as C99: estimator, steady states, program, fallback.
 
     The files compile with any C99 compiler; `make test` runs the law through a course of 500 samples beside netctrl's.
@@ -29,8 +29,9 @@ def controller_in_c(law: MpcLaw, name: str = "mpc_law", *, iterations: int = 200
         Of a Design (`netctrl.design_mpc`).
     name : str
         Name of the function and of its files.
-    iterations : int
-        Largest number of iterations of a program, after which the last inputs are held.
+    iterations : int, optional
+        Largest number of iterations of a program, after which the last inputs are held; by default four times its
+        bounds, at least 200.
 
     Returns
     -------
@@ -53,8 +54,12 @@ def controller_in_c(law: MpcLaw, name: str = "mpc_law", *, iterations: int = 200
     """
     checked_kind("law", law, MpcLaw)
     name = checked_name(name)
-    most = checked_whole("iterations", iterations, "a number of at least 1", at_least=1)
     running = RunningMpc(law)
+    bounds = np.isfinite(running.controller.program.lower) | np.isfinite(running.controller.program.upper)
+    usual = max(200, 4 * int(np.count_nonzero(bounds)))
+    most = checked_whole(
+        "iterations", usual if iterations is None else iterations, "a number of at least 1", at_least=1
+    )
     controller, free = running.controller, running.free
     problem, program = controller.problem, controller.program
     moved, other = problem.manipulated, list(problem.measured)
