@@ -89,9 +89,9 @@ def test_courses_have_plans_outside_the_region_and_without_a_plan(tmp_path: Path
 def test_a_wrong_number_is_found(tmp_path: Path) -> None:
     files = controller_in_c(mpc_from_file(problem_path("uplink")).law, "my_law")
     assert " 0 wrong" in checked(files, tmp_path, [])
-    first, rest = files["vectors.txt"].split("\n", 1)
-    words = first.split()
-    files["vectors.txt"] = " ".join([*words[:-1], float(float.fromhex(words[-1]) + 0.01).hex()]) + "\n" + rest
+    *rest, last = files["vectors.txt"].splitlines()
+    words = last.split()
+    files["vectors.txt"] = "\n".join([*rest, " ".join([*words[:-1], (float.fromhex(words[-1]) + 0.01).hex()])])
     assert " 1 wrong" in checked(files, tmp_path, [])
 
 
