@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from netctrl.core.errors import checked_kind
+from netctrl.core.errors import InvalidValue, checked_kind
 from netctrl.mpc.parametric import ParametricProgram
-from netctrl.mpc.problem import MpcProblem
+from netctrl.mpc.problem import MpcProblem, vector
 from netctrl.mpc.scaled import bounds_of, in_units, of_variables, owners, row_bounds, row_units, scales, with_slacks
 from netctrl.mpc.sparse import sparse
 from netctrl.mpc.stages import Given
@@ -95,6 +95,19 @@ def condensed(problem: MpcProblem, given: Given | None = None) -> ParametricProg
         ),
         **scales(scaled),
     )
+
+
+def condensed_program(problem: MpcProblem | ParametricProgram) -> ParametricProgram:
+    """The condensed program of a problem, or the program that was given."""
+    return problem if isinstance(problem, ParametricProgram) else condensed(problem)
+
+
+def parameter_box(program: ParametricProgram, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Bounds (q,) of θ, checked: finite, each lower below its upper; a number applies to all entries."""
+    low, high = vector("lower", lower, program.n_parameters), vector("upper", upper, program.n_parameters)
+    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
+        raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
+    return low, high
 
 
 FORMS = {"condensed": condensed, "sparse": sparse}

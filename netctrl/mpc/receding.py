@@ -161,7 +161,7 @@ def receding_controller(
         safe,
         solver == "osqp",
         estimator,
-        DualSet.of(program, (into.indptr, into.indices, into.data)) if (solver, form) == _FAST else None,
+        DualSet.of(program, into) if (solver, form) == _FAST else None,
         target,
         low,
         high,
@@ -310,8 +310,11 @@ def _into_theta(problem: MpcProblem, given: Given, target: Target | None, estima
     forms = (given.disturbances, given.reference, given.input_reference if target is None else given.reference)
     counts = [many if form == "series" else 1 for form in forms]
     ends = np.cumsum([n, kept * m, old * nw, *(count * size for count, size in zip(counts, (nw, p, m), strict=True))])
-    past, columns = from_past(problem), []
-    for unit in np.eye(ends[-1]):
+    past, unit, size = from_past(problem), np.zeros(ends[-1]), 0
+    rows_of, entries = [], []
+    for i in range(ends[-1]):
+        unit[:] = 0.0
+        unit[i] = 1.0
         at, before, drawn, *rows = np.split(unit, ends[:-1])
         w, r, u_ref = (each.reshape(count, -1) for each, count in zip(rows, counts, strict=True))
         drive = w[np.minimum(np.arange(common), len(w) - 1)]
@@ -328,8 +331,12 @@ def _into_theta(problem: MpcProblem, given: Given, target: Target | None, estima
             x_ref, u_ref = steady[:, :n] + target.states @ d, steady[:, n:] + target.inputs @ d
             du_ref = target.changes @ d
         parts = zip(_order(given), (w, r, x_ref, u_ref, du_ref), strict=True)
-        columns.append(np.concatenate([start, *(each.ravel() for form, each in parts if form != "none")]))
-    return sp.csr_array(np.array(columns).T)
+        column = np.concatenate([start, *(each.ravel() for form, each in parts if form != "none")])
+        rows_of.append(np.flatnonzero(column))
+        entries.append(column[rows_of[-1]])
+        size = len(column)
+    first = np.cumsum([0, *map(len, rows_of)])
+    return sp.csc_array((np.concatenate(entries), np.concatenate(rows_of), first), shape=(size, len(unit))).tocsr()
 
 
 def _order(given: Given) -> tuple[str, ...]:

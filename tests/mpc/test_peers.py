@@ -194,3 +194,86 @@ def test_linearmpc_s_preview_pays() -> None:
         errors.append(np.linalg.norm(off))
         assert np.linalg.norm(off[-1]) < 1e-3
     assert errors[0] < 0.9 * errors[1]
+
+
+# do-mpc 5.1.2, github.com/do-mpc/do-mpc, examples/oscillating_masses_discrete, run with IPOPT at a tolerance of 1e-12.
+
+
+@pytest.mark.parametrize(
+    ("most", "start", "at", "inputs"),
+    [
+        (
+            5.0,
+            [0.17227855863079178, -0.011921600759416284, 0.32549517403589634, -0.46855361237370186],  # the example's
+            [0, 1, 2, 10, 20, 49],
+            [
+                [-0.665676288, 1.47696107],
+                [0.186998234, 0.556860933],
+                [0.16191138, 0.445124983],
+                [0.0322413025, 0.0891065325],
+                [0.00436365691, 0.0118651539],
+                [1.31916711e-05, 3.4278984e-05],
+            ],
+        ),
+        (
+            1.0,
+            [1.0, 1.0, 1.5, 1.0],
+            [0, 3, 12, 20, 30, 49],
+            [
+                [-1.0, -1.0],
+                [-1.0, 1.0],
+                [1.0, 0.582392381],
+                [0.109136712, 0.00547953086],
+                [0.0145013488, 0.000827192685],
+                [0.000313325489, 2.1936794e-05],
+            ],
+        ),
+    ],
+)
+def test_do_mpc_s_oscillating_masses(most: float, start: list, at: list, inputs: list) -> None:
+    """Closed loops of 50 samples; only changes of the inputs have a weight."""
+    own, other = np.array([[0.96033209, 0.19734663], [-0.39337056, 0.96033209]]), [0.01973449, 0.0013227, 0.19470123]
+    other = np.array([other[:2], [other[2], other[0]]])
+    near, far = np.array([[1.98671102e-02], [1.97346631e-01]]), np.array([[6.63119354e-05], [1.32269963e-03]])
+    plant = StateSpace(np.block([[own, other], [other, own]]), np.block([[near, far], [far, near]]), np.eye(4), dt=0.1)
+    bounds: dict[str, Any] = {"state_lower": -3, "state_upper": 3, "input_lower": -most, "input_upper": most}
+    controller = receding_controller(MpcProblem(plant=plant, horizon=20, state_weight=1.0, rate_weight=1e-4, **bounds))
+    state, x, applied = start_receding(controller), np.array(start), []
+    for _ in range(50):
+        state = step_receding(controller, state, x)
+        applied.append(state.applied)
+        x = plant.A @ x + plant.B @ state.applied
+    np.testing.assert_allclose(np.array(applied)[at], inputs, rtol=1e-8, atol=1e-12)
+
+
+# mpc_qpbenchmark, github.com/qpsolvers/mpc_qpbenchmark, WHLIPBAL0 to 29, at whose matrices Clarabel's solutions are.
+
+
+@pytest.mark.parametrize(
+    ("number", "start", "inputs"),
+    [
+        (0, [0.0, 0.0, 0.0], [-10.0, 4.1673529, 3.1216979, -1.0450654]),
+        (7, [0.120285749844, -0.472194227411, 0.92898859374], [4.9825047, 4.1073756, 2.1902663, -0.68636279]),
+        (14, [0.195949868333, 0.174024657305, 0.221338005949], [4.0030388, 2.9676256, 1.4184047, -0.37869405]),
+        (29, [0.162995515972, 1.04281762814, -0.281918389527], [1.7758075, 1.1361089, 0.41087477, -0.050469107]),
+    ],
+)
+def test_qpbenchmark_s_wheeled_pendulum(number: int, start: list, inputs: list) -> None:
+    """Plans of 50 samples at the inputs 0, 5, 20 and 49; positions count from the wheel's, speeds vary with time."""
+    T, w = 0.02, np.sqrt(9.81 / 0.58)
+    model = sl.expm(
+        T * np.array([[0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 1], [0, w**2, 0, 0, -(w**2) / 9.81], [0] * 5])
+    )
+    problem = MpcProblem(
+        plant=StateSpace(model[:4, :4], model[:4, 4:], np.eye(4), dt=T),
+        horizon=50,
+        state_weight=1.0,
+        input_weight=1e-3,
+        terminal_weight=10.0,
+        input_lower=-10.0,
+        input_upper=10.0,
+    )
+    speed = 0.5 + np.cos(0.5 * number * T)
+    wanted = np.outer(np.arange(51), [T * speed, 0.0, 0.0, 0.0]) + np.array([0.0, 0.0, speed, 0.0])
+    plan = solve_mpc(problem, [0.0, *start], state_reference=wanted)
+    np.testing.assert_allclose(plan.inputs[[0, 5, 20, 49], 0], inputs, rtol=2e-7)

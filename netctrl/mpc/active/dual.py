@@ -10,6 +10,8 @@ Source: Goldfarb, Idnani, Mathematical Programming 27 (1983) 1-33.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from netctrl.model.io.matrix import dense
@@ -24,7 +26,7 @@ class DualSet:
 
     __slots__ = ("_active", "_certified", "_parts")
 
-    def __init__(self, program: ParametricProgram, into: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    def __init__(self, program: ParametricProgram, into: Any) -> None:
         from netctrl.mpc.active.kernel import certified
 
         self._certified, m = certified, len(program.input_scale)
@@ -56,7 +58,8 @@ class DualSet:
         most = min(len(used), size + int(np.isfinite(square[there]).sum()))  # independent ones, and any soft ones
         made, case = program.stages, program.case(np.zeros(program.n_parameters))
         self._parts = (
-            *(into, np.zeros(program.n_parameters - len(case.start)), self._active, np.empty((most, most))),
+            (into.indptr.astype(np.int64), into.indices.astype(np.int64), into.data),
+            *(np.zeros(program.n_parameters - len(case.start)), self._active, np.empty((most, most))),
             tuple(np.ascontiguousarray(each) for each in data),
             *(*made[:8], (program.order.pick, *made[8:12]), made.free, made.hold, (made.lower, made.upper)),
             tuple(each.copy() for each in (case.c, case.linear_z, case.linear_u, case.lower, case.upper)),
@@ -65,8 +68,8 @@ class DualSet:
         )
 
     @classmethod
-    def of(cls, program: ParametricProgram, into: tuple[np.ndarray, np.ndarray, np.ndarray]) -> DualSet | None:
-        """The set of a program whose θ is the sparse matrix `into` (indptr, indices, data) times signals.
+    def of(cls, program: ParametricProgram, into: Any) -> DualSet | None:
+        """The set of a program whose θ is the sparse matrix `into` times signals.
 
         None for a program that is too large, or whose Hessian is singular to rounding.
         """

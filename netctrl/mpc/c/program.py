@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, checked_kind, checked_whole
+from netctrl.core.errors import checked_whole
 from netctrl.mpc.c.text import VECTORS, checked_name, files, number, tables, template, vectors
 from netctrl.mpc.c.worst import WorstCase
-from netctrl.mpc.formulate import condensed
+from netctrl.mpc.formulate import condensed_program, parameter_box
 from netctrl.mpc.parametric import ParametricProgram, whitened
-from netctrl.mpc.problem import MpcProblem, vector
+from netctrl.mpc.problem import MpcProblem
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.qp.solve import open_solver
 
@@ -104,8 +104,8 @@ def worst_iterations(
     from netctrl.mpc.c.worst import worst_case
 
     most = checked_whole("most_pieces", most_pieces, "a number of at least 1", at_least=1)
-    program = _program(problem)
-    dual, (low, high) = dual_program(program), _box(program, lower, upper)
+    program = condensed_program(problem)
+    dual, (low, high) = dual_program(program), parameter_box(program, lower, upper)
     centre, half = 0.5 * (low + high), 0.5 * (high - low)
     free = np.column_stack([dual.slope * half, dual.base + dual.slope @ centre])
     iterations, t, pieces = worst_case(dual.gram, free, dual.low, dual.high, len(program.g), most)
@@ -160,8 +160,8 @@ def program_in_c(
     proved = isinstance(iterations, WorstCase)
     most = iterations.iterations if proved else iterations
     most = checked_whole("iterations", most, "a number of at least 1", at_least=1)
-    program = _program(problem)
-    low, high = _box(program, lower, upper)
+    program = condensed_program(problem)
+    low, high = parameter_box(program, lower, upper)
     said = f"enough for all theta from {low.tolist()} to {high.tolist()}, proved" if proved else "chosen, not proved"
     call = f"static int call(const double *theta, double *u)\n{{\n    return {name}(theta, u, NULL);\n}}\n"
     allowed = ", ".join(number(x) for x in AGREEMENT * program.input_scale)
@@ -194,19 +194,6 @@ def program_sources(
     )
     source = template("program.c", tables=made, active=max(min(k, len(program.g)), 2), **parts)
     return {"h": template("program.h", certified=said, **parts), "c": source}
-
-
-def _program(problem: MpcProblem | ParametricProgram) -> ParametricProgram:
-    return (
-        problem if isinstance(problem, ParametricProgram) else condensed(checked_kind("problem", problem, MpcProblem))
-    )
-
-
-def _box(program: ParametricProgram, lower: Any, upper: Any) -> tuple[np.ndarray, np.ndarray]:
-    low, high = vector("lower", lower, program.n_parameters), vector("upper", upper, program.n_parameters)
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
-    return low, high
 
 
 def _vectors(program: ParametricProgram, low: np.ndarray, high: np.ndarray) -> str:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_flag, checked_whole
-from netctrl.mpc.formulate import condensed
+from netctrl.mpc.formulate import condensed_program, parameter_box
 from netctrl.mpc.parametric import ParametricProgram
 from netctrl.mpc.piecewise.search import Bounds, Facets, Region, found_regions
-from netctrl.mpc.problem import MpcProblem, vector
+from netctrl.mpc.problem import MpcProblem
 
 _SAME = 9  # decimals, in units of the inputs, to which two laws are the same
 
@@ -158,11 +158,8 @@ def piecewise_law(
     (3, [-0.5])
     """
     most = checked_whole("max_regions", max_regions, "a number of at least 1", at_least=1)
-    program = problem if isinstance(problem, ParametricProgram) else condensed(problem)
-    q = program.n_parameters
-    low, high = vector("lower", lower, q), vector("upper", upper, q)
-    if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise InvalidValue("lower, upper", [low.tolist(), high.tolist()], "finite numbers, each lower below its upper")
+    program = condensed_program(problem)
+    low, high = parameter_box(program, lower, upper)
     bounds = Bounds(program, 0.5 * (low + high), 0.5 * (high - low))
     regions, facets = found_regions(bounds, most)
     pieces = [_piece(bounds, each) for each in regions]
