@@ -169,7 +169,7 @@ def stages(problem: MpcProblem) -> Stages:
             Lq[: len(W), parts[2] + j] -= W[:, place]
     found.append((A, 0 * By, T, np.zeros((m, m)), np.zeros((q, m)), E, 0 * F, Lc, Lq, np.zeros((m, parts[-1])), Le))
     kind[P] = len(found) - 1
-    last = np.count_nonzero(np.isfinite(problem.terminal_upper))
+    last = int(np.isfinite(problem.terminal_upper).sum())
     lower, upper = (_when(F, bound, none, P, last) for bound, none in zip(bounds, (-np.inf, np.inf), strict=True))
     of_rate = np.array([name.startswith("change") for name in names], dtype=bool)
     still = np.flatnonzero(of_rate & (bounds[0] <= 0.0) & (bounds[1] >= 0.0))

@@ -140,7 +140,7 @@ def _offered(scenario: Any, flow: Flow, interval: float, count: int) -> np.ndarr
         times, rates = (starts + held * places).tolist(), series[places % len(series)].tolist()
     else:
         own = regulator_of(flow) or offers
-        rates = [float(own.mean if isinstance(own, Demand) else own.rate)]
+        rates = [float((own.mean or 0.0) if isinstance(own, Demand) else own.rate)]
         for change in sorted(scenario.changes, key=lambda each: each.at):
             if change.flow == flow.id:
                 times.append(change.at)

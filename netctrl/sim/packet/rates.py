@@ -5,13 +5,12 @@ The law is that of the fluid with messages and of ns-3 (`netctrl.laws.link_rate.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from netctrl.core.jit import INSIDE, njit
 from netctrl.laws.link_rate.distributed_step import (
-    LinkMemory,
     LinkRates,
     Measured,
     command_link,
@@ -52,7 +51,8 @@ class RateControl(NamedTuple):
 class RateMemory(NamedTuple):
     """What changes."""
 
-    law: LinkMemory | RateDecider
+    law: Any
+    """A `LinkMemory`, or the `RateDecider` of a law that isn't compiled."""
     tick: np.ndarray
     """(1,) the next one."""
     now: np.ndarray
