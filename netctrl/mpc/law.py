@@ -147,7 +147,7 @@ class RunningMpc:
         before, self.state = self.state, step_receding(self.controller, self.state, at, **given)
         if self.state.failing and self.free is not None:
             self.state = step_receding(self.free, before, at, **given)
-            self.outside += 1
+            self.outside += not self.state.failing
         return self.state.applied + law.input_offset[self._moved]
 
 

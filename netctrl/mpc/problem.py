@@ -242,7 +242,9 @@ class MpcProblem:
 def history(problem: MpcProblem) -> list[tuple[int, int]]:
     """Past inputs in z after the plant's states, as pairs of age [samples] and input."""
     late = problem.delays - problem.delays.min()
-    last = problem.has_rate or problem.blocks is not None or late.any()
+    weight, n = problem.terminal_weight, problem.plant.n_states
+    wide = np.ndim(weight) == 2 and len(weight) > n  # a weight on past inputs too, whatever else has them
+    last = problem.has_rate or problem.blocks is not None or late.any() or wide
     inputs = range(problem.n_inputs)
     return [(1, j) for j in inputs if last] + [(t, j) for t in range(2, late.max() + 1) for j in inputs if late[j] >= t]
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, history, vector
 from netctrl.mpc.stages import Given, Stages, stages
 
-_MOST_STEPS, _MOST_ROWS = 400, 2000
+_MOST_STEPS, _MOST_ROWS, _MOST_RANGES = 400, 2000, 8
 _IMPLIED = 1e-9  # relative to a bound: rows that are met this closely are implied
 _INSIDE = 1e-9  # least distance of the steady state from a bound, relative to both
 _EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
@@ -98,19 +99,40 @@ class MpcProof:
         z = np.concatenate([steady[:n], _past(self.problem, steady[n:])])
         # θ = [z; w; r], as far as the program has them.
         theta = np.concatenate([z, v[w], v[:p] if E.shape[1] > q + len(self.disturbances) else []])
-        found = linprog(
-            np.append(np.zeros(rows.shape[1]), -1.0),
-            A_ub=np.column_stack([rows, -E[:, :q] @ vector("direction", direction, q)]),
-            b_ub=bound + E @ theta,
-            bounds=[(None, None)] * rows.shape[1] + [(0.0, None)],
-            method="highs",
-            options=_EXACT,
-        )
+        asked = {
+            "c": np.append(np.zeros(rows.shape[1]), -1.0),
+            "A_ub": np.column_stack([rows, -E[:, :q] @ vector("direction", direction, q)]),
+            "b_ub": bound + E @ theta,
+            "bounds": [(None, None)] * rows.shape[1] + [(0.0, None)],
+            "options": _EXACT,
+        }
+        found = linprog(**asked, method="highs")
+        if found.status not in (0, 3):
+            found = linprog(**asked, method="highs-ipm")
         if found.status == 3:
             return np.inf
         if found.status != 0:
             raise NetctrlError(f"the region's edge wasn't found: {found.message}")
         return float(found.x[-1])
+
+    def reach(self, direction: Any) -> float:
+        """Least of `farthest` over all references and disturbances of the ranges: those of the corners tell, since the
+        region is convex in them too.
+
+        Raises
+        ------
+        InvalidValue
+            More than eight ranges.
+        """
+        ranges = np.concatenate([self.reference, self.disturbances])
+        varied, p = np.flatnonzero(np.ptp(ranges, axis=1)), len(self.reference)
+        if len(varied) > _MOST_RANGES:
+            raise InvalidValue("problem", f"{len(varied)} ranges", f"at most {_MOST_RANGES}")
+        least, v = np.inf, ranges.mean(axis=1)
+        for ends in product(*ranges[varied]):
+            v[varied] = ends
+            least = min(least, self.farthest(direction, v[:p], v[p:]))
+        return least
 
     @cached_property
     def extent(self) -> np.ndarray:
@@ -385,7 +407,7 @@ def _rows(
                 if not room - wide > _INSIDE * max(abs(bound), abs(value)):
                     said = f"{name} is {value + sign * wide:.4g} at the steady state and its bound {bound:.4g}"
                     none = np.zeros(0)
-                    return none, none, none, f"{said}: ask for a reference that leaves it room"
+                    return none, none, none, f"{said}: ask for references and disturbances that leave it room"
                 G.append(sign * row)
                 S.append(sign * by)
                 b.append(room)

@@ -244,7 +244,7 @@ def step_receding(
         u, plan, changes = found[0], found, _changes(failing=0)
     else:
         holds, plan = state.failing < controller.hold, _later(plan)
-        u = np.clip(state.applied, low, high) if holds else controller.safe_input
+        u = np.clip(state.applied, low, high) if holds else _towards(problem, state.applied, controller.safe_input)
         changes = _changes(failed_at=theta, reason=reason, held=state.held + holds, safe=state.safe + (not holds))
         changes |= {"failures": state.failures + 1, "failing": state.failing + 1}
     past = np.concatenate([state.past, u[None]])
@@ -255,6 +255,13 @@ def step_receding(
     if len(drawn):
         changes["past_disturbances"] = np.concatenate([drawn[1:], w[:1]])
     return state._replace(applied=u, past=past[1:], plan=plan, status=status, steps=state.steps + 1, **changes)
+
+
+def _towards(problem: MpcProblem, applied: np.ndarray, safe: np.ndarray) -> np.ndarray:
+    """The safe input, or as far towards it as hard bounds of changes allow."""
+    hard = ~np.isfinite(problem.rate_soft_weight)
+    lower, upper = np.where(hard, problem.rate_lower, -np.inf), np.where(hard, problem.rate_upper, np.inf)
+    return np.clip(safe, applied + np.minimum(lower, 0.0), applied + np.maximum(upper, 0.0))
 
 
 def _changes(**fields: Any) -> dict[str, Any]:

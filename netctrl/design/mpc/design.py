@@ -5,17 +5,27 @@ docs/how-to/mpc.md shows its use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, Status, checked_flag, checked_kind, checked_numbers, checked_whole
+from netctrl.core.errors import (
+    InvalidValue,
+    NetctrlError,
+    Status,
+    checked_flag,
+    checked_kind,
+    checked_numbers,
+    checked_whole,
+)
 from netctrl.design.mpc.course import mpc_course
-from netctrl.frequency.hinf_norm import DiskMargin, discrete_disk_margin
+from netctrl.frequency.hinf_norm import DiskMargin, diagonal_disk_margin
 from netctrl.model.design.design import MpcDesign
-from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcLaw, MpcRegion
+from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcLaw, MpcRegion, is_queue
 from netctrl.model.io.fields import duration, label, texts
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
@@ -144,10 +154,14 @@ def design_mpc(
     names = {"inputs": inputs, "outputs": outputs, "input_units": input_units, "output_units": output_units}
     if link is not None:
         link = label("link", link)
-        if not _is_queue(problem):
+        if problem.measured != (1,) or not is_queue(
+            *(dense(x) for x in (plant.A, plant.B, plant.C, plant.D)), plant.dt
+        ):
             takes = "a plant as link_rate_plant makes it: one state, the backlog; rate and measured arrivals as inputs"
             raise InvalidValue("link", link, f"None, or {takes}")
         names |= {name: value for name, value in _LINK.items() if not names[name]}
+        if not np.min(checked_numbers("reference", reference, "backlogs of at least 0")) >= 0.0:
+            raise InvalidValue("reference", reference, "backlogs of at least 0")
     named = _named(names, every, p)
     if course is not None:
         checked_kind("course", course, MpcCourse)
@@ -160,7 +174,9 @@ def design_mpc(
     nearest = np.clip(proof.steady_input, low, high)
     safe = nearest if safe_input is None else vector("safe_input", safe_input, len(moved)) - u0[moved]
     if not ((safe >= low) & (safe <= high)).all():
-        raise InvalidValue("safe_input", safe_input, f"numbers from {low + u0[moved]} to {high + u0[moved]}")
+        raise InvalidValue(
+            "safe_input", safe_input, f"numbers from {(low + u0[moved]).tolist()} to {(high + u0[moved]).tolist()}"
+        )
     middle = [proof.reference.mean(axis=1) + y0, proof.disturbances.mean(axis=1) + u0[other]]
     law = MpcLaw(
         interval_s=plant.dt,
@@ -190,14 +206,6 @@ def design_mpc(
     )
     certificate = _certificate(law, proof, kalman, course, *middle)
     return MpcDesign.of(requested, law, certificate, argv=argv, files=files, libraries=("numpy", "scipy", "daqp"))
-
-
-def _is_queue(problem: MpcProblem) -> bool:
-    """Whether a problem's plant is a queue: its backlog falls by the rate and grows by what is measured to arrive."""
-    plant = problem.plant
-    A, B, C, D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
-    queue = A.shape == (1, 1) and A[0, 0] == 1.0 and C.shape == (1, 1) and C[0, 0] == 1.0 and not D.any()
-    return bool(queue and problem.measured == (1,) and np.allclose(B, [[-plant.dt, plant.dt]], rtol=1e-9))
 
 
 def _named(given: dict[str, Sequence[str]], inputs: int, outputs: int) -> dict[str, tuple[str, ...]]:
@@ -242,7 +250,7 @@ def _margins(problem: MpcProblem, kalman: Estimator | None) -> _Margins:
     later = 0
     while later < _MOST_LATER and _radius(free_loop(problem, kalman, later + 1)) < 1.0:
         later += 1
-    return _Margins(radius, discrete_disk_margin(loop), later if later < _MOST_LATER else None)
+    return _Margins(radius, diagonal_disk_margin(loop), later if later < _MOST_LATER else None)
 
 
 def _radius(loop: StateSpace) -> float:
@@ -269,7 +277,7 @@ def _certificate(
     status = Status.UNSTABLE if radius >= 1.0 else Status.ADMISSIBLE if careful and proof.holds else Status.STABLE
     made: dict[str, Any] = {
         "proved": proof.holds,
-        "missing": proof.missing,
+        "missing": tuple(_told(each, law, problem) for each in proof.missing),
         "region": region,
         "terminal_rows": len(problem.terminal_rows),
         "terminal_steps": proof.steps,
@@ -291,23 +299,30 @@ def _certificate(
     return MpcCertificate(status=status, warnings=tuple(_warnings(law, made, kalman)), **made)
 
 
+def _told(said: str, law: MpcLaw, problem: MpcProblem) -> str:
+    """A reason with names of inputs and outputs in place of their numbers."""
+    moved = [law.inputs[place] for place in problem.manipulated]
+    for word, names in (("input", moved), ("output", law.outputs)):
+        for place, name in enumerate(names):
+            said = re.sub(rf"\b{word} {place}\b", name, said)
+    return said
+
+
 def _region(law: MpcLaw, proof: MpcProof) -> tuple[MpcRegion, ...]:
-    """Extent along each axis of z, with offsets."""
+    """How far along each axis of z a start may be off its steady state, for all references and disturbances."""
     problem = proof.problem
-    n, A = problem.plant.n_states, dense(problem.plant.A)
-    C = dense(problem.plant.C)
-    alone = n == len(C) and np.array_equal(C, np.eye(n)) and not dense(problem.plant.D).any()
-    names = list(law.outputs) if alone else [f"state {i}" for i in range(n)]
-    offsets = np.where(alone, law.output_offset, 0.0).tolist() if alone else [0.0] * n
-    later = int(problem.delays.min())
-    names = [f"{name} after the delay" for name in names] if later and len(A) else names
-    for age, j in history(problem):
-        names.append(f"{law.inputs[problem.manipulated[j]]} {age} sample{'s' * (age > 1)} before")
-        offsets.append(float(law.input_offset[problem.manipulated[j]]))
+    n, C = problem.plant.n_states, dense(problem.plant.C)
+    alone = np.array_equal(C, np.eye(n)) and not dense(problem.plant.D).any()
+    later = " after the delay" if problem.delays.min() else ""
+    names = [f"{name}{later}" for name in (law.outputs if alone else [f"state {i}" for i in range(n)])]
+    moved = problem.manipulated
+    names += [f"{law.inputs[moved[j]]} {age} sample{'s' * (age > 1)} before" for age, j in history(problem)]
     found = []
-    for name, offset, (low, high) in zip(names, offsets, proof.extent.tolist(), strict=True):
-        ends = (None if not np.isfinite(end) else end + offset for end in (low, high))
-        found.append(MpcRegion(name=name, **dict(zip(("lowest", "highest"), ends, strict=True))))
+    for name, axis in zip(names, np.eye(len(names)), strict=True):
+        with suppress(NetctrlError):  # too many ranges, or a linear program without an answer
+            ends = -proof.reach(-axis), proof.reach(axis)
+            low, high = (float(end) if np.isfinite(end) else None for end in ends)
+            found.append(MpcRegion(name=name, lowest=low, highest=high))
     return tuple(found)
 
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from netctrl.core.errors import FileError, InvalidValue, NetctrlError
 from netctrl.design.mpc.design import design_mpc, link_rate_plant
 from netctrl.model.datasets import model_path
@@ -21,7 +19,7 @@ from netctrl.model.io.record_file import Record
 from netctrl.model.io.toml import read_toml_record
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.law import problem_of
-from netctrl.mpc.problem import MpcProblem
+from netctrl.mpc.problem import MpcProblem, vector
 
 
 class _Plant(Record, frozen=True, tag_field="kind"):
@@ -161,8 +159,8 @@ def _plant(path: Path, plant: LinkPlant | MatrixPlant | ModelPlant) -> tuple[Sta
 
 def _around(problem: MpcProblem, signals: dict[str, Any]) -> MpcProblem:
     """The problem of deviations from the offsets; bounds of states and mixed rows are of deviations already."""
-    u0 = np.broadcast_to(signals.get("input_offset", 0.0), (problem.plant.n_inputs,))[problem.manipulated]
-    y0 = np.broadcast_to(signals.get("output_offset", 0.0), (problem.plant.n_outputs,))
+    u0 = vector("input_offset", signals.get("input_offset", 0.0), problem.plant.n_inputs)[problem.manipulated]
+    y0 = vector("output_offset", signals.get("output_offset", 0.0), problem.plant.n_outputs)
     if not u0.any() and not y0.any():
         return problem
     offsets = {"input": u0, "output": y0}

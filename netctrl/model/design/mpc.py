@@ -40,7 +40,7 @@ class MpcCourse(Record, frozen=True):
     """Each a time [s] and what is added to the manipulated inputs from then on, untold; before, nothing."""
 
     def __post_init__(self) -> None:
-        read_fields(self, samples=whole(1, _MOST_SAMPLES, f"a number of samples from 1 to {_MOST_SAMPLES}"))
+        read_fields(self, samples=whole(1, _MOST_SAMPLES, "a whole number of samples"))
         finite = number("a finite number")
         for name in ("references", "disturbances", "unmeasured"):
             last, rows = -1.0, []
@@ -52,6 +52,13 @@ class MpcCourse(Record, frozen=True):
                 last = values[0]
                 rows.append(tuple(values))
             msgspec.structs.force_setattr(self, name, tuple(rows))
+
+
+def is_queue(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, interval_s: float) -> bool:
+    """Whether a plant is a queue: its backlog falls by the first input, the rate, and grows by the second one."""
+    shapes = A.shape == (1, 1) and C.shape == (1, 1) and B.shape == D.shape == (1, 2)
+    integrates = shapes and A[0, 0] == 1.0 and C[0, 0] == 1.0 and not D.any()
+    return bool(integrates and np.allclose(B, [[-interval_s, interval_s]], rtol=1e-9))
 
 
 class MpcLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpc", eq=False):
@@ -98,6 +105,20 @@ class MpcLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpc"
     hold: int
     """Samples for which the last input is held where no plan is found."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        n, (p, inputs) = len(self.A), self.D.shape if self.D.ndim == 2 else (0, 0)
+        shapes = {"A": (n, n), "B": (n, inputs), "C": (p, n), "D": (p, inputs), "input_offset": (inputs,)}
+        shapes |= {"output_offset": (p,), "reference": (p,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise InvalidValue(name, getattr(self, name).shape, f"an array of shape {shape}")
+        for name, size in {"inputs": inputs, "input_units": inputs, "outputs": p, "output_units": p}.items():
+            if len(getattr(self, name)) != size:
+                raise InvalidValue(name, getattr(self, name), f"{size} of them")
+        if self.link is not None and not is_queue(self.A, self.B, self.C, self.D, self.interval_s):
+            raise InvalidValue("link", self.link, "null, or a plant that is a queue: B = [−interval, interval]")
+
 
 class MpcInputs(Record, frozen=True, eq=False):
     """Inputs of a model predictive controller; its plant stands with its law."""
@@ -119,7 +140,7 @@ class MpcInputs(Record, frozen=True, eq=False):
 
 
 class MpcRegion(Record, frozen=True):
-    """Starts of which the loop is proved, along one axis from the steady state in the middle of the ranges on."""
+    """How far a start may be off the steady state along one axis, for all references and disturbances of the ranges."""
 
     name: str
     """Of the state or past input."""

@@ -40,9 +40,9 @@ def mpc_summary(inputs: MpcInputs, law: MpcLaw, proof: MpcCertificate) -> tuple[
     if proof.proved:
         rows.append(("proved", "all plans feasible, hard bounds met, settles: with model and state exact"))
         for each in proof.region:
-            low, high = ("any" if end is None else f"{end:.4g}" for end in (each.lowest, each.highest))
+            low, high = ("any" if end is None else f"{end:+.4g}" for end in (each.lowest, each.highest))
             unit = units.get(each.name.partition(" ")[0], "")
-            rows.append(("  from", f"{each.name} {low} to {high} {unit}".rstrip()))
+            rows.append(("  from", f"{each.name} off by {low} to {high} {unit}".rstrip()))
         last = f"{proof.terminal_rows} rows, implied after {proof.terminal_steps} samples"
         rows.append(("  terminal set", last))
     steady = pairs(tuple(moved), proof.steady_input)

@@ -10,6 +10,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.core.register import RUNNING_LAWS
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.distributed_step import Measured
 from netctrl.model.design.mpc import MpcLaw
 from netctrl.model.io.arrays import array, plain
@@ -93,6 +94,10 @@ def decided_links(scenario: Any, law: MpcLaw, policy: DesignPolicy) -> FlowLinks
         takes = f"one for a link that is there: {', '.join(places)}"
         raise InvalidValue("control", f"a Design for link {law.link}", takes)
     interval, link = law.interval_s, scenario.links[places[law.link]]
+    wanted = _MBIT * float(law.reference[0]) / BITS_PER_BYTE
+    if link.buffer is not None and link.buffer <= wanted:
+        takes = f"more than the {wanted:g} bytes that the law holds there"
+        raise InvalidValue(f"links.{link.id}.buffer", link.buffer, takes)
     steps = int(scenario.duration / interval * (1.0 + 1e-12))
     announced = np.zeros(0)
     if law.preview:

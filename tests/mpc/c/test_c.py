@@ -265,7 +265,7 @@ def test_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert main(["c", "mpcc.json", "-o", "out", "--json"]) == 0
     assert capsys.readouterr().out.startswith('{"folder":"out","files":["mpcc_window.h"')
     assert main(["c", "arc.json", "-o", "other"]) == 2
-    assert "only those of mpcc are written as C" in capsys.readouterr().err
+    assert "only those of mpc and mpcc are written as C" in capsys.readouterr().err
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("mine")
     assert main(["c", "mpcc.json", "-o", "mine"]) == 2

@@ -26,6 +26,13 @@ static void times(double *out, const double *matrix, int rows, int columns, cons
     }
 }
 
+/* The safe input, or as far towards it as hard bounds of changes allow. */
+static double towards(double applied, int j)
+{
+    const double wanted = safe[j] - input_offset[j], least = applied + least_change[j], most = applied + most_change[j];
+    return wanted < least ? least : wanted > most ? most : wanted;
+}
+
 void @NAME@_start(struct @NAME@_state *state, const double applied[M])
 {
     memset(state, 0, sizeof *state);
@@ -80,7 +87,7 @@ int @NAME@(struct @NAME@_state *state, const double measured[Y], const double *r
     state->failing = code < 2 ? 0 : state->failing + 1;
     for (int j = 0; j < M; j++) {
         if (code == 2)
-            u[j] = state->failing <= HOLD ? state->past[KEPT - M + j] : safe[j] - input_offset[j];
+            u[j] = state->failing <= HOLD ? state->past[KEPT - M + j] : towards(state->past[KEPT - M + j], j);
         u[j] = u[j] < lower[j] ? lower[j] : u[j] > upper[j] ? upper[j] : u[j];
         inputs[j] = u[j] + input_offset[j];
     }

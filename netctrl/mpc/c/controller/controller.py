@@ -75,6 +75,7 @@ def controller_in_c(law: MpcLaw, name: str = "mpc_law", *, iterations: int | Non
     if estimates:
         correct, advance = _estimator(problem, controller.estimator.gain, kept)
     low, high = controller.lower, controller.upper
+    hard = ~np.isfinite(problem.rate_soft_weight)
     one, p = np.ones(1), problem.plant.n_outputs
     made = tables(
         ("correct", correct),
@@ -85,6 +86,8 @@ def controller_in_c(law: MpcLaw, name: str = "mpc_law", *, iterations: int | Non
         ("disturbance_offset", law.input_offset[other] if nw else 0.0 * one),
         ("input_offset", law.input_offset[moved]),
         ("safe", law.safe_input),
+        ("least_change", np.minimum(np.where(hard, problem.rate_lower, -np.inf), 0.0)),
+        ("most_change", np.maximum(np.where(hard, problem.rate_upper, np.inf), 0.0)),
         ("lower", low),
         ("upper", high),
     )
