@@ -46,8 +46,10 @@ _PUBLIC = {
     "evaluate": "netctrl.evaluation.run",
     "fat_tree": "netctrl.scenario.builders",
     "from_control": "netctrl.frequency.certified.interchange",
+    "fit_demands": "netctrl.model.networks.demands",
     "gain_band": "netctrl.frequency.margins",
     "gbn": "netctrl.ident.excite",
+    "gravity": "netctrl.model.networks.demands",
     "hftrac": "netctrl.design.hftrac.design",
     "identify": "netctrl.ident.identify",
     "leaf_spine": "netctrl.scenario.builders",
@@ -62,6 +64,7 @@ _PUBLIC = {
     "parking_lot": "netctrl.scenario.builders",
     "queue_design": "netctrl.checks.designs",
     "read": "netctrl.engines.reader",
+    "read_network": "netctrl.model.network",
     "read_queues": "netctrl.certificates.inputs.read",
     "routed": "netctrl.scenario.builders",
     "scenario_law": "netctrl.design.hftrac.scenario_law",
@@ -70,6 +73,7 @@ _PUBLIC = {
     "solve_mpc": "netctrl.mpc.plan",
     "start_pacing": "netctrl.laws.pacing.pacing",
     "sweep": "netctrl.engines.sweep",
+    "what_if": "netctrl.engines.what_if.run",
     "tune": "netctrl.sim.network.tune",
 }
 
