@@ -37,7 +37,10 @@ def open_parts(parts: Path, what: dict[str, Any], path: Any, *, resume: bool, ki
     if not record.is_file():
         if parts.exists() and any(not each.name.startswith(f".{record.name}.") for each in parts.iterdir()):
             raise FileError(parts, f"the folder isn't empty and doesn't belong to a {kind}")
-        parts.mkdir(exist_ok=True)
+        try:
+            parts.mkdir(exist_ok=True)
+        except OSError as error:
+            raise FileError(parts, f"can't be written: {error.strerror}") from None
         write_atomically(record, msgspec.json.encode(what))
         return set()
     if not resume:

@@ -155,7 +155,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Any]:
         from netctrl.model.link_trace import read_link_trace
 
         return read_link_trace
-    raise FileError(path, "unknown suffix; takes .toml, .json, .csv, .parquet, .pcap, .trace, .npz, or a network's")
+    raise FileError(path, "unknown suffix; netctrl reads .toml, .json, .csv, .parquet, .pcap, .trace, .npz, networks'")
 
 
 def _json_reader(path: Path) -> Callable[[Path], Any]:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from netctrl.core.errors import FileError, InvalidValue, optional_import
-from netctrl.model.io.fields import instant, rate, rate_or_0, read_fields, records
+from netctrl.model.io.fields import read_fields, records
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.networks.content import Matrices, content_of, is_frame, node_names, read_matrices
-from netctrl.model.networks.draft import Added, Draft, content, ids, limited
+from netctrl.model.networks.draft import Added, Draft, added_of, content, ids, limited
 from netctrl.model.networks.nodelink import nodelink_draft, prepared
 from netctrl.model.networks.records import Demand, Link, Node, text
 
@@ -126,7 +126,7 @@ class Network(Record, frozen=True, kw_only=True):
         """
         if not hasattr(graph, "is_directed"):
             raise InvalidValue("graph", type(graph).__name__, "a networkx graph")
-        added = _added(capacity, capacity_unit, delay, delay_unit, demand_unit)
+        added = added_of(capacity, capacity_unit, delay, delay_unit, demand_unit)
         own = added[:4] == (None,) * 4
         for u, v, data in graph.edges(data=True):
             if own and "capacity" not in data:
@@ -237,6 +237,10 @@ def read_network(
         Rate for which a demand of 1 stands in a file without units, such as TopoHub's [bit/s], or as "1Mbit"; 0 leaves
         the demands out.
 
+    Returns
+    -------
+    Network
+
     Raises
     ------
     FileError
@@ -254,6 +258,13 @@ def read_network(
     -----
     Demands that networkx wrote from `Network.to_networkx`'s graph are in `graph`; they are used where none stand beside
     nodes and edges. Of the rest of `graph` only the name is kept.
+
+    Examples
+    --------
+    >>> import netctrl, pandas as pd
+    >>> links = pd.DataFrame({"from": ["a", "b"], "to": ["b", "a"], "capacity_gbps": [10, 10], "delay": "5ms"})
+    >>> netctrl.read_network(links).links[0].delay
+    0.005
     """
     network, notes = noted_network(path, capacity, capacity_unit, delay, delay_unit, demands, demand_unit)
     for note in notes:
@@ -271,7 +282,7 @@ def noted_network(
     demand_unit: Any = None,
 ) -> tuple[Network, tuple[str, ...]]:
     """The network of a file, and notes on it, as `read_network`."""
-    added = _added(capacity, capacity_unit, delay, delay_unit, demand_unit)
+    added = added_of(capacity, capacity_unit, delay, delay_unit, demand_unit)
     found = content_of(path)
     ready: dict[str, Any] = {}
     try:
@@ -338,20 +349,6 @@ def _of_draft(draft: Draft, added: Added) -> Network:
         nodes=tuple(kept["nodes"]),
         name=ready["graph"]["name"],
     )
-
-
-def _added(capacity: Any, capacity_unit: Any, delay: Any, delay_unit: Any, demand_unit: Any) -> Added:
-    return Added(
-        None if capacity is None else rate("capacity", capacity),
-        None if capacity_unit is None else rate("capacity_unit", capacity_unit),
-        None if delay is None else instant("delay", delay),
-        None if delay_unit is None else instant("delay_unit", delay_unit),
-        _unit(demand_unit),
-    )
-
-
-def _unit(value: float | str | None) -> float | None:
-    return None if value is None else rate_or_0("demand_unit", value)
 
 
 def _network(content: dict[str, Any]) -> Network:

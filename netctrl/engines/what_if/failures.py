@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from pathlib import Path
 from typing import NamedTuple
 
-from netctrl.core.errors import FileError, InvalidValue, did_you_mean
+from netctrl.core.errors import FileError, InvalidValue, checked_kind, did_you_mean
 from netctrl.core.files import read_bounded
 from netctrl.model.network import Network, Node
 from netctrl.model.networks.tables import parted
@@ -46,11 +45,12 @@ def failures(network: Network, fail: str | os.PathLike[str] | None) -> list[Fail
     intact = Failure(INTACT, ())
     if fail is None:
         return [intact]
+    checked_kind("fail", fail, str | os.PathLike)
     if fail == "each-link":
         return [intact, *(Failure(name, rows) for name, rows in _named(network).items())]
     if fail == "each-node":
         return [intact, *(_of(network, _readable(node), [node.id], fail) for node in network.nodes)]
-    if not Path(fail).exists():
+    if not os.path.exists(fail):  # noqa: PTH110  False for a name that is too long
         raise InvalidValue("fail", os.fspath(fail), f"{FAIL_TAKES}{did_you_mean(os.fspath(fail), EACH)}")
     text = read_bounded(fail, _MAX_BYTES, f"larger than the {_MAX_BYTES // 2**20} MiB allowed for failures")
     found = [intact]

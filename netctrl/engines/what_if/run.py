@@ -18,13 +18,15 @@ import numpy as np
 from netctrl.core.errors import (
     FileError,
     InvalidValue,
+    checked_flag,
+    checked_function,
     checked_jobs,
     checked_number,
     checked_whole,
     checked_word,
     from_workers,
 )
-from netctrl.core.files import write_atomically
+from netctrl.core.files import checked_path, write_atomically
 from netctrl.engines.parts import open_parts
 from netctrl.engines.what_if.failures import Failure, failures
 from netctrl.engines.what_if.flows import OVER, Flows, flows
@@ -138,6 +140,9 @@ def what_if(
     (15, ('ATLA->WASH', 'WASH->ATLA'))
     """
     found = network_of(network)
+    checked_flag("resume", resume)
+    if progress is not None:
+        checked_function("progress", progress)
     scheme = checked_word("reroute", reroute, SCHEMES)
     best = checked_word("metric", metric if metric is not None else "hops" if scheme == "ecmp" else "delay", METRICS)
     given = scale if isinstance(scale, Sequence | np.ndarray) and not isinstance(scale, str) else [scale]
@@ -185,7 +190,7 @@ def _cases(
 
     blocks = {at // _BLOCK: listed[at : at + _BLOCK] for at in range(0, len(listed), _BLOCK)}
     done: dict[int, list[WhatIfCase]] = {}
-    parts = None if keep is None else Path(keep)
+    parts = None if keep is None else checked_path(keep)
     if parts is not None:
         done = {n: _kept(parts / f"{n}.json") for n in _opened(parts, question, listed, resume=resume) if n in blocks}
     left = [number for number in blocks if number not in done]

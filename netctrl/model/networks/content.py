@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.core.errors import FileError, InvalidValue
-from netctrl.core.files import read_bounded
+from netctrl.core.files import checked_path, read_bounded
 from netctrl.model.io.json_file import decoded
 from netctrl.model.io.topohub import demand_records as topohub_records
 from netctrl.model.networks.containerlab import containerlab_draft
@@ -105,7 +105,7 @@ def read_matrices(source: Any, names: Mapping[str, str], unit: float | None) -> 
     found: list[tuple[Any, list[dict[str, Any]]]] = []
     notes: list[str] = []
     path = "the table of demands" if is_frame(source) else source
-    for file in [source] if is_frame(source) else _files(Path(source)):
+    for file in [source] if is_frame(source) else _files(checked_path(source)):
         for time, draft in _drafts(file, names):
             records = demand_records(draft, names, unit, mirrored=draft.mirrored)
             found.append((getattr(file, "stem", "") if time is None else time, records))

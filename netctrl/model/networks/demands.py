@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, checked_number
-from netctrl.model.io.fields import rate_or_0
+from netctrl.core.errors import InvalidValue, checked_kind, checked_number
+from netctrl.model.datasets import network_of
+from netctrl.model.io.fields import optional, rate_or_0
 from netctrl.model.network import Demand, Network, with_matrices
 from netctrl.model.networks.content import node_names, read_matrices
 
@@ -82,7 +83,7 @@ def fit_demands(network: Network, matrices: Any, *, demand_unit: float | str | N
     >>> fit.mean.tolist(), fit.std.tolist(), fit.correlation[0].round(6).tolist()
     ([3000000.0, 3000000.0], [2000000.0, 2000000.0], [1.0, -1.0])
     """
-    unit = None if demand_unit is None else rate_or_0("demand_unit", demand_unit)
+    network, unit = network_of(network), optional(rate_or_0)("demand_unit", demand_unit)
     found = read_matrices(matrices, node_names((node.id, node.name, None) for node in network.nodes), unit)
     rates = found.rates
     away = rates - rates.mean(axis=0)
@@ -115,6 +116,10 @@ def gravity(network: Network, total: float, masses: Mapping[str, float] | None =
     std : float
         Standard deviation of each demand as a share of its mean.
 
+    Returns
+    -------
+    Network
+
     Raises
     ------
     InvalidValue
@@ -131,6 +136,7 @@ def gravity(network: Network, total: float, masses: Mapping[str, float] | None =
     >>> len(network.demands), round(sum(demand.mean for demand in network.demands))
     (110, 1000000000)
     """
+    network = network_of(network)
     total = checked_number("total", total, "a rate above 0, to 1e15, in bit/s", above=0.0, at_most=1e15)
     std = checked_number("std", std, "a share of each mean from 0 to 100", at_least=0.0, at_most=100.0)
     names = [node.id for node in network.nodes]
@@ -138,9 +144,8 @@ def gravity(network: Network, total: float, masses: Mapping[str, float] | None =
         masses = dict.fromkeys(names, 0.0)
         for link in network.links:
             masses[link.source] += link.capacity
-    weights = {
-        name: checked_number(f"masses.{name}", each, GRAVITY_TAKES, at_least=0.0) for name, each in masses.items()
-    }
+    given = checked_kind("masses", masses, Mapping).items()
+    weights = {name: checked_number(f"masses.{name}", each, GRAVITY_TAKES, at_least=0.0) for name, each in given}
     if unknown := [name for name in weights if name not in names]:
         raise InvalidValue("masses", unknown[0], "ids of the network's nodes")
     m = np.array([weights.get(name, 0.0) for name in names])

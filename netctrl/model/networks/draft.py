@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import METRES_PER_KM, format_quantity, parse_duration
+from netctrl.model.io.fields import instant, optional, rate, rate_or_0
 from netctrl.model.io.topohub import SIGNAL_SPEED
 from netctrl.model.io.validation_errors import shorten, shown
 
@@ -56,6 +57,17 @@ class Added(NamedTuple):
     """Time for which a delay of 1 stands [s]."""
     demand_unit: float | None = None
     """Rate for which a demand of 1 stands [bit/s]; 0 leaves demands out."""
+
+
+def added_of(capacity: Any, capacity_unit: Any, delay: Any, delay_unit: Any, demand_unit: Any) -> Added:
+    """What a caller adds, from numbers or text with units; InvalidValue names the argument."""
+    return Added(
+        optional(rate)("capacity", capacity),
+        optional(rate)("capacity_unit", capacity_unit),
+        optional(instant)("delay", delay),
+        optional(instant)("delay_unit", delay_unit),
+        optional(rate_or_0)("demand_unit", demand_unit),
+    )
 
 
 class Quantity(NamedTuple):
