@@ -16,7 +16,7 @@ from netctrl.model.io.fields import read_fields, records
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shorten, shown
 from netctrl.model.networks.content import Matrices, content_of, is_frame, node_names, read_matrices
-from netctrl.model.networks.draft import Added, Draft, added_of, content, ids, limited
+from netctrl.model.networks.draft import Added, Draft, added_of, content, ids, limited, named
 from netctrl.model.networks.nodelink import nodelink_draft, prepared
 from netctrl.model.networks.records import Demand, Link, Node, text
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import networkx
     import pandas as pd
 
-__all__ = ["Demand", "Link", "Network", "Node", "noted_network", "read_network", "with_matrices"]
+__all__ = ["Demand", "Link", "Network", "Node", "noted_network", "read_network", "with_demands", "with_matrices"]
 
 MAX_UTILIZATION = 100.0
 UTILIZATION_TAKES = f"a share above 0, to {MAX_UTILIZATION:g}; above 1 the busiest link is overloaded"
@@ -316,17 +316,21 @@ def _name(source: Any) -> str:
 
 
 def with_matrices(network: Network, matrices: Matrices) -> Network:
-    """The network with the demands of traffic matrices: means over time, and standard deviations if several.
-
-    Demands whose mean is below 1 bit/s are left out.
-    """
+    """The network with the demands of traffic matrices: means over time, and standard deviations if several."""
     rates = matrices.rates
     std = rates.std(axis=0, ddof=1) if len(rates) > 1 else matrices.std
-    found = zip(matrices.ends, rates.mean(axis=0), std, strict=True)
-    demands = (
-        Demand(source=a, target=b, mean=float(m), std=float(s * (s >= 1.0))) for (a, b), m, s in found if m >= 1.0
-    )
-    return msgspec.structs.replace(network, demands=tuple(demands))
+    return with_demands(network, matrices.ends, rates.mean(axis=0), std)
+
+
+def with_demands(network: Network, ends: Iterable[tuple[str, str]], mean: Iterable[Any], std: Iterable[Any]) -> Network:
+    """The network with demands between nodes [bit/s]; those below 1 bit/s are left out."""
+    records: list[dict[str, Any]] = [
+        {"source": a, "target": b, "mean": float(m), "std": float(s) if s >= 1.0 else 0.0, "id": ""}
+        for (a, b), m, s in zip(ends, mean, std, strict=True)
+        if m >= 1.0
+    ]
+    named(records, "=>")
+    return msgspec.structs.replace(network, demands=tuple(Demand(**each) for each in records))
 
 
 def _of_draft(draft: Draft, added: Added) -> Network:

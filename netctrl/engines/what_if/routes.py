@@ -118,9 +118,31 @@ def routes(graph: Graph, alive: np.ndarray, scheme: str, metric: str, paths: lis
     N = graph.nodes
     end = np.zeros(len(targets) * N, dtype=bool)
     end[np.arange(len(targets)) * N + targets] = True
-    D = len(graph.mean)
-    enter = sp.csr_array((np.ones(D), (column * N + graph.ends[:, 0], np.arange(D))), shape=(len(end), D))
-    return Routes(row * N + graph.source[link], row * N + graph.target[link], link, share[row, link], end, enter)
+    first = column * N + graph.ends[:, 0]
+    return _reached(row * N + graph.source[link], row * N + graph.target[link], link, share[row, link], end, first)
+
+
+def _reached(
+    tail: np.ndarray, head: np.ndarray, link: np.ndarray, share: np.ndarray, end: np.ndarray, first: np.ndarray
+) -> Routes:
+    """Routes without the states that no demand reaches; demand i enters in state first[i]."""
+    order = np.argsort(tail, kind="stable")
+    begins, place = np.searchsorted(tail[order], np.arange(len(end) + 1)), np.full(len(end), -1)
+    front = np.unique(first)
+    found = [front]
+    place[front] = 0
+    while len(front):
+        slots = np.concatenate([order[begins[state] : begins[state + 1]] for state in front.tolist()])
+        front = np.unique(head[slots])
+        front = front[place[front] < 0]
+        place[front] = 0
+        found.append(front)
+    states = np.concatenate(found)
+    place[states] = np.arange(len(states))
+    kept = place[tail] >= 0
+    shape = (len(states), len(first))
+    enter = sp.csr_array((np.ones(len(first)), (place[first], np.arange(len(first)))), shape=shape)
+    return Routes(place[tail[kept]], place[head[kept]], link[kept], share[kept], end[states], enter)
 
 
 def tunnels(graph: Graph, metric: str, k: int = PATHS) -> list[list[np.ndarray]]:

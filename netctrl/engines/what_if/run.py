@@ -36,7 +36,7 @@ from netctrl.model.datasets import network_of
 from netctrl.model.io.fields import rate_or_0
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.provenance import provenance
-from netctrl.model.network import Demand, Network
+from netctrl.model.network import Network, with_demands
 from netctrl.model.networks.content import node_names, read_matrices
 
 if TYPE_CHECKING:
@@ -154,8 +154,8 @@ def what_if(
     if over is not None:
         unit = None if demand_unit is None else rate_or_0("demand_unit", demand_unit)
         matrices = read_matrices(over, node_names((node.id, node.name, None) for node in found.nodes), unit)
-        demands = (Demand(source=a, target=b, mean=1.0) for a, b in matrices.ends)
-        found = msgspec.structs.replace(found, demands=tuple(demands))
+        one = np.ones(len(matrices.ends))
+        found = with_demands(found, matrices.ends, one, 0.0 * one)
         times, rates = tuple(str(each) for each in matrices.times), matrices.rates
         notes += matrices.notes
     if not found.demands or not scales:

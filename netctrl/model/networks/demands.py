@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind, checked_number
 from netctrl.model.datasets import network_of
 from netctrl.model.io.fields import optional, rate_or_0
-from netctrl.model.network import Demand, Network, with_matrices
+from netctrl.model.network import Network, with_demands, with_matrices
 from netctrl.model.networks.content import node_names, read_matrices
 
 GRAVITY_TAKES = "a table from node id to a weight of at least 0, two of them above 0"
@@ -154,8 +153,6 @@ def gravity(network: Network, total: float, masses: Mapping[str, float] | None =
     if products.sum() <= 0.0:
         raise InvalidValue("masses", f"{np.count_nonzero(m)} above 0", GRAVITY_TAKES)
     means = total * products / products.sum()
-    pairs = zip(*np.nonzero(means >= 1.0), strict=True)
-    demands = tuple(
-        Demand(source=names[a], target=names[b], mean=means[a, b], std=float(std * means[a, b])) for a, b in pairs
-    )
-    return msgspec.structs.replace(network, demands=demands)
+    a, b = np.nonzero(means)
+    found = means[a, b]
+    return with_demands(network, ((names[i], names[j]) for i, j in zip(a, b, strict=True)), found, std * found)

@@ -196,7 +196,7 @@ def content(draft: Draft, added: Added) -> dict[str, Any]:
     draft.notes += [f"{count} {'link has' if count == 1 else 'links have'} {what}" for what, count in counts.items()]
     listed = ((node, names.get(_key(node["key"]))) for node in draft.nodes)
     nodes = [{"id": name, "name": node.get("name"), "pos": node.get("pos")} for node, name in listed if name]
-    _unique(edges, "->")
+    named(edges, "->")
     return {
         "nodes": nodes,
         "edges": edges,
@@ -310,8 +310,8 @@ def _reversed(edge: dict[str, Any]) -> dict[str, Any]:
     return edge | {"source": edge["target"], "target": edge["source"], "id": name}
 
 
-def _unique(records: list[dict[str, Any]], arrow: str) -> None:
-    """Give records with the id of an earlier one another: a->b, a->b #2."""
+def named(records: list[dict[str, Any]], arrow: str) -> None:
+    """Give each record an `id` that is usable and unique: its own, else of its ends: a->b, a->b #2."""
     times: Counter[str] = Counter()
     for each in records:
         name = _usable(each["id"]) or f"{each['source']}{arrow}{each['target']}"[:64]
@@ -339,7 +339,7 @@ def demand_records(
     for row, demand in enumerate(draft.demands):
         ends = [names.get(_key(demand.get(end))) for end in ("source", "target")]
         try:
-            if None in ends:
+            if None in ends or ends[0] == ends[1]:
                 raise ValueError
             mean = _si(demand.get("mean"), rate_of, unit)
             std = demand.get("std")
@@ -364,7 +364,7 @@ def demand_records(
         there = {(each["source"], each["target"]) for each in found}
         back = [each for each in found if (each["target"], each["source"]) not in there]
         found += [each | {"source": each["target"], "target": each["source"]} for each in back]
-    _unique(found, "=>")
+    named(found, "=>")
     return found
 
 

@@ -34,6 +34,8 @@ def graphml_draft(tree: Tree) -> Draft:
             if isinstance(data, dict):
                 name, kind, _ = known.get(str(data.get("key")), (str(data.get("key")), None, None))
                 found[name] = _typed(data.get("#text"), kind)
+                shape = next((each for each in data.values() if isinstance(each, dict)), None)
+                found |= {"label": item(shape, "NodeLabel")} if item(shape, "NodeLabel") else {}  # of yEd
         return found
 
     graph = item(root, "graph")

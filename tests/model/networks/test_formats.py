@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import netctrl
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.model.io.topohub import SIGNAL_SPEED
 from netctrl.model.network import Network, read_network
@@ -131,6 +132,8 @@ SAMPLES = {
     "wide.csv": "time_s,A->B,B->C\n0,1e6,2e6\n300,3e6,4e6\n600,5e6,9e6\n",
     "square.csv": ",A,B,C\nA,0,1,2\nB,3,0,4\nC,5,6,0\n",
 }
+
+MASS = {"STTL": 1.0, "NYCM": 2.0, "CHIN": 3.0}
 
 
 @pytest.fixture(scope="module")
@@ -279,6 +282,56 @@ def test_one_bad_line_hides_no_other(tmp_path) -> None:
         ("A", "D"): 1e8,
         ("B", "C"): 1e6,
     }
+
+
+def test_yed_has_labels_in_shapes(tmp_path) -> None:
+    def node(key: str, label: str) -> str:
+        shape = f'<y:ShapeNode><y:Geometry x="1"/><y:NodeLabel visible="true">{label}</y:NodeLabel></y:ShapeNode>'
+        return f'<node id="{key}"><data key="d5">{shape}</data></node>'
+
+    text = (
+        f'<graph edgedefault="directed">{node("n0", "Kiel")}{node("n1", "Ulm")}<edge source="n1" target="n0"/></graph>'
+    )
+    keys = '<key id="d5" for="node" yfiles.type="nodegraphics"/>'
+    (tmp_path / "y.graphml").write_text(f'<graphml xmlns:y="y">{keys}{text}</graphml>')
+    assert [link.id for link in read(tmp_path / "y.graphml", capacity=1e9).links] == ["Ulm->Kiel"]
+
+
+def test_long_names_and_demands_to_oneself_hide_nothing(tmp_path) -> None:
+    a, b = "a" * 60, "b" * 60
+    (tmp_path / "l.csv").write_text(f"source,target,capacity\n{a},{b},1G\n")
+    (tmp_path / "d.csv").write_text(f"source,target,mean_mbps\n{a},{b},1\n{b},{a},2\n{a},{a},3\n")
+    network = read(tmp_path / "l.csv", demands=tmp_path / "d.csv", delay=0)
+    assert [each.mean for each in network.demands] == [1e6, 2e6]
+    assert len({each.id for each in (*network.demands, *network.links)}) == 4
+    assert len(netctrl.gravity(network, 1e6).demands) == 2
+
+
+def test_gravity_is_in_proportion_to_both_ends() -> None:
+    network = netctrl.gravity(netctrl.read("abilene"), 1e9, MASS, std=0.1)
+    products = {(a, b): x * y for a, x in MASS.items() for b, y in MASS.items() if a != b}
+    expected = {ends: 1e9 * product / sum(products.values()) for ends, product in products.items()}
+    assert {(each.source, each.target): each.mean for each in network.demands} == pytest.approx(expected)
+    assert [each.std / each.mean for each in network.demands] == pytest.approx([0.1] * 6)
+    with pytest.raises(InvalidValue, match="two of them above 0"):
+        netctrl.gravity(network, 1e9, {"STTL": 1.0})
+
+
+def test_fitted_demands_have_the_correlations_that_were_drawn() -> None:
+    """Two autoregressive demands with correlated shocks."""
+    rng, memory, together = np.random.default_rng(4), 0.8, -0.6
+    shocks = rng.multivariate_normal([0, 0], [[1, together], [together, 1]], size=20000)
+    away = np.zeros((20000, 2))
+    for t in range(1, 20000):
+        away[t] = memory * away[t - 1] + shocks[t]
+    table = pd.DataFrame(50e6 + 1e6 * away, columns=["S1->D", "S2=>D"]).assign(time_s=300.0 * np.arange(20000))
+    fit = netctrl.fit_demands(netctrl.read("merge"), table, demand_unit="1bit")
+    assert fit.mean == pytest.approx([50e6, 50e6], rel=0.01)
+    assert fit.std == pytest.approx([1e6 / math.sqrt(1 - memory**2)] * 2, rel=0.03)
+    assert fit.innovation_std == pytest.approx([1e6, 1e6], rel=0.02)
+    assert fit.correlation[0, 1] == pytest.approx(together, abs=0.03)
+    assert fit.correlation_time(300.0) == pytest.approx([-300.0 / math.log(memory)] * 2, rel=0.06)
+    assert {each.id: each.std for each in fit.network.demands} == {"S1=>D": fit.std[0], "S2=>D": fit.std[1]}
 
 
 @pytest.mark.parametrize(
