@@ -20,7 +20,6 @@ from netctrl.engines.compare import compare as compare
 from netctrl.engines.engine import simulate as simulate
 from netctrl.engines.reader import read as read
 from netctrl.engines.sweep import sweep as sweep
-from netctrl.engines.what_if.run import what_if as what_if
 from netctrl.evaluation.run import evaluate as evaluate
 from netctrl.frequency.certified.disk import disk_margin as disk_margin
 from netctrl.frequency.certified.interchange import from_control as from_control
@@ -35,9 +34,6 @@ from netctrl.model.identified import IdentifiedModel as IdentifiedModel
 from netctrl.model.link_trace import LinkTrace as LinkTrace
 from netctrl.model.loop import DelayLoop as DelayLoop
 from netctrl.model.network import Network as Network
-from netctrl.model.network import read_network as read_network
-from netctrl.model.networks.demands import fit_demands as fit_demands
-from netctrl.model.networks.demands import gravity as gravity
 from netctrl.model.open_loop import OpenLoop as OpenLoop
 from netctrl.model.signals import SignalTrace as SignalTrace
 from netctrl.model.statespace import StateSpace as StateSpace
@@ -100,10 +96,8 @@ __all__ = [
     "evaluate",
     "fat_tree",
     "from_control",
-    "fit_demands",
     "gain_band",
     "gbn",
-    "gravity",
     "hftrac",
     "identify",
     "leaf_spine",
@@ -118,7 +112,6 @@ __all__ = [
     "parking_lot",
     "queue_design",
     "read",
-    "read_network",
     "read_queues",
     "routed",
     "scenario_law",
@@ -127,7 +120,6 @@ __all__ = [
     "solve_mpc",
     "start_pacing",
     "sweep",
-    "what_if",
     "tune",
     "__version__",
 ]

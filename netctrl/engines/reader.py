@@ -68,10 +68,10 @@ def read(
     path : path
         A file, or the name of one that comes with netctrl. `.toml`: a scenario or a sweep.
         `.json`: a Design, a model, a network, a network's certificate. `.npz`: a simulation's result.
-        `.graphml`, `.gml`, `.xml`, `.graph`, `.yml`, and `.csv` with columns `source` and `target`: a network, for
-        which `netctrl.read_network` takes what the file lacks. `.csv`, `.parquet`: rates of traffic; with `inputs` and
-        `outputs`, signals; with columns `time_s` and `rtt_s`, round-trip times. `.pcap`: rates of a capture. `.trace`,
-        `.up`, `.down`: delivery opportunities as mahimahi records them.
+        `.graphml`, `.gml`, `.xml`, `.graph`, `.yml`, and `.csv` with columns `source` and `target`: a network
+        (`netctrl.model.network.read_network` takes what such a file lacks). `.csv`, `.parquet`: rates of traffic; with
+        `inputs` and `outputs`, signals; with columns `time_s` and `rtt_s`, round-trip times. `.pcap`: rates of a
+        capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi records them.
     inputs, outputs : sequence of str, optional
         Columns of a table that are a system's inputs and outputs.
     interval_s : float, optional

@@ -261,9 +261,10 @@ def read_network(
 
     Examples
     --------
-    >>> import netctrl, pandas as pd
+    >>> import pandas as pd
+    >>> from netctrl.model.network import read_network
     >>> links = pd.DataFrame({"from": ["a", "b"], "to": ["b", "a"], "capacity_gbps": [10, 10], "delay": "5ms"})
-    >>> netctrl.read_network(links).links[0].delay
+    >>> read_network(links).links[0].delay
     0.005
     """
     network, notes = noted_network(path, capacity, capacity_unit, delay, delay_unit, demands, demand_unit)

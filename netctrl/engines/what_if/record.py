@@ -100,7 +100,7 @@ class WhatIfDetail(Record, frozen=True):
 
 
 class WhatIf(Plotted, FileRecord, frozen=True, kw_only=True):
-    """Answer of `netctrl.what_if`."""
+    """Answer of `what_if`."""
 
     schema: str = WHAT_IF_SCHEMA
     """Format of the file."""

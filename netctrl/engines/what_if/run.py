@@ -99,7 +99,7 @@ def what_if(
     scale : float or sequence of float
         Factors on all demands.
     over : path or DataFrame, optional
-        Traffic matrices over time instead of the network's demands, as `netctrl.read_network` takes `demands`.
+        Traffic matrices over time instead of the network's demands, as `read_network` takes `demands`.
     demand_unit : float or str, optional
         Rate for which 1 stands in matrices without a unit [bit/s].
     reroute : {"shortest", "ecmp", "k-paths", "min-max", "max-min"}
@@ -134,8 +134,8 @@ def what_if(
 
     Examples
     --------
-    >>> import netctrl
-    >>> answer = netctrl.what_if("abilene", fail="each-link", scale=2.0)
+    >>> from netctrl.engines.what_if.run import what_if
+    >>> answer = what_if("abilene", fail="each-link", scale=2.0)
     >>> len(answer.cases), answer.cases[0].failed
     (15, ('ATLA->WASH', 'WASH->ATLA'))
     """
@@ -159,7 +159,9 @@ def what_if(
         times, rates = tuple(str(each) for each in matrices.times), matrices.rates
         notes += matrices.notes
     if not found.demands or not scales:
-        takes = "demands in the network's file, `demands` (--demands), `over` (--over), or netctrl.gravity (--gravity)"
+        takes = (
+            "demands in the network's file, `demands` (--demands), `over` (--over), or the gravity model (--gravity)"
+        )
         raise InvalidValue("network", "no demands", takes)
     graph = Graph.of(found)
     paths = tunnels(graph, best) if scheme == "k-paths" else None

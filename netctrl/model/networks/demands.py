@@ -77,8 +77,9 @@ def fit_demands(network: Network, matrices: Any, *, demand_unit: float | str | N
     Examples
     --------
     >>> import netctrl, pandas as pd
+    >>> from netctrl.model.networks.demands import fit_demands
     >>> table = pd.DataFrame({"time_s": [0, 300, 600], "S1->D": [1e6, 3e6, 5e6], "S2->D": [5e6, 3e6, 1e6]})
-    >>> fit = netctrl.fit_demands(netctrl.read("merge"), table, demand_unit="1bit")
+    >>> fit = fit_demands(netctrl.read("merge"), table, demand_unit="1bit")
     >>> fit.mean.tolist(), fit.std.tolist(), fit.correlation[0].round(6).tolist()
     ([3000000.0, 3000000.0], [2000000.0, 2000000.0], [1.0, -1.0])
     """
@@ -131,7 +132,8 @@ def gravity(network: Network, total: float, masses: Mapping[str, float] | None =
     Examples
     --------
     >>> import netctrl
-    >>> network = netctrl.gravity(netctrl.read("abilene"), 1e9)
+    >>> from netctrl.model.networks.demands import gravity
+    >>> network = gravity(netctrl.read("abilene"), 1e9)
     >>> len(network.demands), round(sum(demand.mean for demand in network.demands))
     (110, 1000000000)
     """

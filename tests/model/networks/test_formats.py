@@ -21,6 +21,7 @@ import netctrl
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.model.io.topohub import SIGNAL_SPEED
 from netctrl.model.network import Network, read_network
+from netctrl.model.networks.demands import fit_demands, gravity
 from netctrl.model.networks.draft import great_circle, rate_of
 
 # Three nodes of the Internet Topology Zoo's Abilene (topology-zoo.org), in the form of its GraphML files.
@@ -304,17 +305,17 @@ def test_long_names_and_demands_to_oneself_hide_nothing(tmp_path) -> None:
     network = read(tmp_path / "l.csv", demands=tmp_path / "d.csv", delay=0)
     assert [each.mean for each in network.demands] == [1e6, 2e6]
     assert len({each.id for each in (*network.demands, *network.links)}) == 4
-    assert len(netctrl.gravity(network, 1e6).demands) == 2
+    assert len(gravity(network, 1e6).demands) == 2
 
 
 def test_gravity_is_in_proportion_to_both_ends() -> None:
-    network = netctrl.gravity(netctrl.read("abilene"), 1e9, MASS, std=0.1)
+    network = gravity(netctrl.read("abilene"), 1e9, MASS, std=0.1)
     products = {(a, b): x * y for a, x in MASS.items() for b, y in MASS.items() if a != b}
     expected = {ends: 1e9 * product / sum(products.values()) for ends, product in products.items()}
     assert {(each.source, each.target): each.mean for each in network.demands} == pytest.approx(expected)
     assert [each.std / each.mean for each in network.demands] == pytest.approx([0.1] * 6)
     with pytest.raises(InvalidValue, match="two of them above 0"):
-        netctrl.gravity(network, 1e9, {"STTL": 1.0})
+        gravity(network, 1e9, {"STTL": 1.0})
 
 
 def test_fitted_demands_have_the_correlations_that_were_drawn() -> None:
@@ -325,7 +326,7 @@ def test_fitted_demands_have_the_correlations_that_were_drawn() -> None:
     for t in range(1, 20000):
         away[t] = memory * away[t - 1] + shocks[t]
     table = pd.DataFrame(50e6 + 1e6 * away, columns=["S1->D", "S2=>D"]).assign(time_s=300.0 * np.arange(20000))
-    fit = netctrl.fit_demands(netctrl.read("merge"), table, demand_unit="1bit")
+    fit = fit_demands(netctrl.read("merge"), table, demand_unit="1bit")
     assert fit.mean == pytest.approx([50e6, 50e6], rel=0.01)
     assert fit.std == pytest.approx([1e6 / math.sqrt(1 - memory**2)] * 2, rel=0.03)
     assert fit.innovation_std == pytest.approx([1e6, 1e6], rel=0.02)
