@@ -286,31 +286,25 @@ def _loss(found: Flows, demand: np.ndarray) -> np.ndarray:
 
 def _detail(question: _Question, failure: Failure, time: int, scale: int) -> WhatIfDetail:
     found, demand = _flows(question, failure, time, scale)
-    loss, used = _loss(found, demand), found.arrives / question.graph.capacity
-    down = set(failure.links)
-    rows = [row for row in np.argsort(-used, kind="stable").tolist() if row not in down]
-    links = (
-        LinkFigures(
-            link=question.network.links[row].id,
-            rate_bit_per_s=float(found.sent[row]),
-            utilization=float(used[row]),
-            lost_bit_per_s=float(found.arrives[row] - found.sent[row]) if used[row] > 1.0 + OVER else 0.0,
-        )
-        for row in rows
+    used, down = found.arrives / question.graph.capacity, set(failure.links)
+    lost = np.where(used > 1.0 + OVER, found.arrives - found.sent, 0.0)
+    links = tuple(
+        LinkFigures(link=link.id, rate_bit_per_s=rate, utilization=share, lost_bit_per_s=less)
+        for row in np.argsort(-used, kind="stable").tolist()
+        if row not in down
+        for link, rate, share, less in [(question.network.links[row], *_floats(row, found.sent, used, lost))]
     )
+    loss, delay = _loss(found, demand), np.where(found.delivered > 0.0, found.delay, np.inf)
     offered = np.flatnonzero(demand > 0.0)
-    delay = np.where(found.delivered > 0.0, found.delay, np.inf)
-    order = offered[np.lexsort((-delay[offered], -loss[offered]))]
-    demands = (
-        DemandFigures(
-            demand=question.network.demands[row].id,
-            mean_bit_per_s=float(demand[row]),
-            delivered_bit_per_s=float(found.delivered[row]),
-            loss=float(loss[row]),
-            delay_s=float(delay[row]) if np.isfinite(delay[row]) else None,
-            utilization=float(found.utilization[row]),
-        )
-        for row in order.tolist()
-    )
+    demands = []
+    for row in offered[np.lexsort((-delay[offered], -loss[offered]))].tolist():
+        mean, got, share, late, most = _floats(row, demand, found.delivered, loss, delay, found.utilization)
+        figures = {"mean_bit_per_s": mean, "delivered_bit_per_s": got, "loss": share, "utilization": most}
+        late = late if np.isfinite(late) else None
+        demands.append(DemandFigures(demand=question.network.demands[row].id, delay_s=late, **figures))
     case = _case(question, failure, time, scale, found, demand)
-    return WhatIfDetail(case=case, links=tuple(links), demands=tuple(demands))
+    return WhatIfDetail(case=case, links=links, demands=tuple(demands))
+
+
+def _floats(row: int, *columns: np.ndarray) -> list[float]:
+    return [float(column[row]) for column in columns]
