@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from netctrl.model.io.topohub import demand_records, has_lengths, plain_edge, plain_node
-from netctrl.model.networks.draft import Draft
+from netctrl.model.networks.draft import Draft, Quantity
 from netctrl.model.networks.graphs import graph_draft
 
 
@@ -41,9 +41,21 @@ def nodelink_draft(content: dict[str, Any]) -> Draft:
     nodes = [each for each in content.get("nodes") or () if isinstance(each, dict)]
     edges = [each for each in content.get("edges", content.get("links")) or () if isinstance(each, dict)]
     graph = content.get("graph")
-    return graph_draft(
+    draft = graph_draft(
         [(each.get("id"), {key: value for key, value in each.items() if key != "name"}) for each in nodes],
         [(each.get("source"), each.get("target"), each) for each in edges],
         name=str(graph.get("name", "")) if isinstance(graph, dict) else "",
         directed=content.get("directed") is True,
     )
+    for node, each in zip(draft.nodes, nodes, strict=True):
+        node["name"] = each["name"] if isinstance(each.get("name"), str) else node["name"]
+    listed = content.get("demands", graph.get("demands") if isinstance(graph, dict) else None)
+    if isinstance(listed, list):  # in bit/s, as netctrl writes them
+        for each in (each for each in listed if isinstance(each, dict)):
+            rates = {key: Quantity(each[key], 1.0) for key in ("mean", "std") if each.get(key) is not None}
+            draft.demands.append({"source": each.get("source"), "target": each.get("target"), **rates})
+    elif isinstance(listed, dict):  # TopoHub's table
+        rows = ((a, row) for a, row in listed.items() if isinstance(row, dict))
+        draft.demands = [{"source": a, "target": b, "mean": Quantity(x)} for a, row in rows for b, x in row.items()]
+        draft.mirrored = not draft.directed
+    return draft

@@ -308,6 +308,26 @@ def test_long_names_and_demands_to_oneself_hide_nothing(tmp_path) -> None:
     assert len(gravity(network, 1e6).demands) == 2
 
 
+def test_node_link_json_of_others_keeps_names_and_demands(tmp_path) -> None:
+    content = {
+        "graph": {"name": "x", "demands": {"0": {"1": 2.0}}},
+        "nodes": [{"id": 0, "name": "Kiel"}, {"id": 1}],
+        "edges": [{"source": 0, "target": 1, "bandwidth": 10, "latency": 5, "weight": 7}],
+    }
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    network = read(tmp_path / "x.json", capacity_unit="1Gbit", delay_unit="1ms", demand_unit="1Mbit")
+    assert [(link.id, link.capacity, link.delay) for link in network.links] == [
+        ("0->1", 10e9, 5e-3),
+        ("1->0", 10e9, 5e-3),
+    ]
+    assert [(each.id, each.mean) for each in network.demands] == [("0=>1", 2e6), ("1=>0", 2e6)]
+    assert network.nodes[0].name == "Kiel"
+    content["demands"] = [{"source": 1, "target": 0, "mean": "3Mbit", "std": 1e5}]
+    (tmp_path / "x.json").write_text(json.dumps(content))
+    demand = read(tmp_path / "x.json", capacity_unit="1Gbit", delay_unit="1ms").demands[0]
+    assert (demand.id, demand.mean, demand.std) == ("1=>0", 3e6, 1e5)
+
+
 def test_gravity_is_in_proportion_to_both_ends() -> None:
     network = gravity(netctrl.read("abilene"), 1e9, MASS, std=0.1)
     products = {(a, b): x * y for a, x in MASS.items() for b, y in MASS.items() if a != b}
