@@ -82,7 +82,8 @@ class Draft:
     """Records of a file. Links and demands name nodes by their `key`; quantities are of type `Quantity`."""
 
     name: str = ""
-    directed: bool = True
+    directed: bool | None = True
+    """Whether links have one direction; None: only if some have their reverse."""
     nodes: list[dict[str, Any]] = field(default_factory=list)
     """`key`, and optionally `id`, `name`, `pos` (longitude and latitude if `geographical`)."""
     links: list[dict[str, Any]] = field(default_factory=list)
@@ -159,7 +160,10 @@ def content(draft: Draft, added: Added) -> dict[str, Any]:
     bare: dict[str, list[Any]] = {}
     lacking: list[str] = []
     pairs = {(_key(link.get("source")), _key(link.get("target"))) for link in draft.links}
-    directed = draft.directed or any((b, a) in pairs for a, b in pairs if a != b)
+    turned = any((b, a) in pairs for a, b in pairs if a != b)
+    directed = turned if draft.directed is None else draft.directed
+    if directed and not turned:
+        draft.notes.append("no link has its reverse: each counts in one direction only, as the file is directed")
     for row, link in enumerate(draft.links):
         ends = [names.get(_key(link.get(end))) for end in ("source", "target")]
         if None in ends or ends[0] == ends[1]:

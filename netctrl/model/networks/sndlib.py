@@ -24,7 +24,7 @@ def sndlib_draft(tree: Tree) -> Draft:
     structure = item(root, "networkStructure") or root
     unit = _UNITS.get(str(item(root, "meta", "unit")).upper())
     kind = items(structure, "nodes", "coordinatesType")
-    draft = Draft(name=_text(item(root, "meta", "name") or item(root, "name")), directed=False, mirrored=unit is None)
+    draft = Draft(name=_text(item(root, "meta", "name") or item(root, "name")), directed=None, mirrored=unit is None)
     draft.one_unit = True
     draft.geographical = not kind or kind[0] == "geographical"
     for node in _records(structure, "nodes", "node"):

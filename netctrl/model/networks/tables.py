@@ -78,7 +78,7 @@ def links_draft(table: Table) -> Draft:
     source, target, identity = table.place(SOURCES), table.place(TARGETS), table.place(("id", "link", "name"))
     if source is None or target is None:
         raise InvalidValue("columns", shorten(", ".join(table.columns), 120), LINKS_TAKE)
-    draft = Draft(directed=False)
+    draft = Draft(directed=None)
     for row in table.rows:
         link: dict[str, Any] = {"source": _name(row[source]), "target": _name(row[target])}
         if identity is not None and isinstance(row[identity], str | int):

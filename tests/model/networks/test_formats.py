@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.model.io.topohub import SIGNAL_SPEED
-from netctrl.model.network import Network, read_network
+from netctrl.model.network import Network, noted_network, read_network
 from netctrl.model.networks.demands import fit_demands, gravity
 from netctrl.model.networks.draft import great_circle, rate_of
 
@@ -447,3 +447,34 @@ def test_any_damage_is_read_or_refused_at_once(name, files, tmp_path) -> None:
         except (FileError, InvalidValue) as error:
             assert len(str(error)) < 1000
             assert "\n" not in str(error)
+
+
+def test_lines_drawn_both_ways_leave_an_undirected_graph_undirected(tmp_path) -> None:
+    """Two parallel lines, of which one is drawn from its other end, and a line besides."""
+    edges = [("a", "b"), ("b", "a"), ("b", "c")]
+    drawn = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in edges)
+    nodes = "".join(f'<node id="{name}"/>' for name in "abc")
+    lab = "".join(f'    - endpoints: ["{a}:e{k}", "{b}:e{k}"]\n' for k, (a, b) in enumerate(edges))
+    listed = [{"source": a, "target": b} for a, b in edges]
+    files = {
+        "x.graphml": f'<graphml><graph edgedefault="undirected">{nodes}{drawn}</graph></graphml>',
+        "x.gml": "graph [ "
+        + "".join(f'node [ id {k} label "{name}" ] ' for k, name in enumerate("abc"))
+        + "".join(f"edge [ source {'abc'.index(a)} target {'abc'.index(b)} ] " for a, b in edges)
+        + "]",
+        "x.clab.yml": f"topology:\n  nodes: {{a: {{}}, b: {{}}, c: {{}}}}\n  links:\n{lab}",
+        "x.json": json.dumps({"directed": False, "nodes": [{"id": name} for name in "abc"], "edges": listed}),
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        network = read(tmp_path / name, capacity="1Gbit", delay="1ms")
+        assert sorted((link.source, link.target) for link in network.links) == sorted(
+            [(a, b) for a, b in edges] + [(b, a) for a, b in edges]
+        ), name
+    (tmp_path / "y.graphml").write_text(files["x.graphml"].replace("undirected", "directed"))
+    assert len(read(tmp_path / "y.graphml", capacity="1Gbit").links) == 3
+    (tmp_path / "y.graphml").write_text(
+        '<graphml><graph edgedefault="directed"><edge source="a" target="b"/></graph></graphml>'
+    )
+    notes = noted_network(tmp_path / "y.graphml", capacity="1Gbit", delay=0)[1]
+    assert "each counts in one direction only" in notes[0]
