@@ -15,7 +15,7 @@ from netctrl.core.errors import FileError, InvalidValue, optional_import
 from netctrl.model.io.fields import read_fields, records
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shorten, shown
-from netctrl.model.networks.content import Matrices, content_of, is_frame, node_names, read_matrices
+from netctrl.model.networks.content import Matrices, content_of, is_frame, read_matrices
 from netctrl.model.networks.draft import Added, Draft, added_of, content, ids, limited, named
 from netctrl.model.networks.nodelink import nodelink_draft, prepared
 from netctrl.model.networks.records import Demand, Link, Node, text
@@ -297,9 +297,7 @@ def noted_network(
             ready = prepared(found, added.capacity, added.demand_unit)
             network, keys, notes = _network(ready), {}, []
         if demands is not None:
-            back = {name: key for key, name in keys.items()}
-            names = node_names((node.id, node.name, back.get(node.id)) for node in network.nodes)
-            matrices = read_matrices(demands, names, added.demand_unit)
+            matrices = read_matrices(demands, network.nodes, added.demand_unit, keys)
             network, notes = with_matrices(network, matrices), [*notes, *matrices.notes]
         return network, tuple(notes)
     except msgspec.ValidationError as error:

@@ -37,7 +37,7 @@ from netctrl.model.io.fields import rate_or_0
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Network, with_demands
-from netctrl.model.networks.content import node_names, read_matrices
+from netctrl.model.networks.content import read_matrices
 
 if TYPE_CHECKING:
     import networkx
@@ -153,7 +153,7 @@ def what_if(
     notes = list(notes)
     if over is not None:
         unit = None if demand_unit is None else rate_or_0("demand_unit", demand_unit)
-        matrices = read_matrices(over, node_names((node.id, node.name, None) for node in found.nodes), unit)
+        matrices = read_matrices(over, found.nodes, unit)
         one = np.ones(len(matrices.ends))
         found = with_demands(found, matrices.ends, one, 0.0 * one)
         times, rates = tuple(str(each) for each in matrices.times), matrices.rates

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from netctrl.model.networks.containerlab import containerlab_draft
 from netctrl.model.networks.draft import Draft, Quantity, demand_records, limited
 from netctrl.model.networks.graphs import gml_draft, graphml_draft
 from netctrl.model.networks.markup import gml_tree, xml_tree, yaml_tree
+from netctrl.model.networks.records import Node
 from netctrl.model.networks.repetita import repetita_draft
 from netctrl.model.networks.sndlib import sndlib_draft
 from netctrl.model.networks.tables import Table, frame_table, is_demands, links_draft, matrices_drafts, text_table
@@ -82,7 +84,9 @@ class Matrices(NamedTuple):
     """(D,) standard deviation of each demand where a single matrix gives it, else 0 [bit/s]."""
 
 
-def read_matrices(source: Any, names: Mapping[str, str], unit: float | None) -> Matrices:
+def read_matrices(
+    source: Any, nodes: Sequence[Node], unit: float | None, keys: Mapping[str, str] = MappingProxyType({})
+) -> Matrices:
     """Traffic matrices of a file, or of all files in a folder, in the order of their times or names.
 
     Parameters
@@ -90,10 +94,12 @@ def read_matrices(source: Any, names: Mapping[str, str], unit: float | None) -> 
     source : path or DataFrame
         REPETITA `.demands`, SNDlib XML or JSON, TopoHub, or a table in one of the forms of
         `netctrl.model.networks.tables.DEMANDS_TAKE`.
-    names : mapping
-        Names of a network's nodes -> ids.
+    nodes : sequence of Node
+        The network's nodes.
     unit : float or None
         Rate for which 1 stands in a file without units [bit/s].
+    keys : mapping, optional
+        Keys of nodes in the network's file -> ids.
 
     Raises
     ------
@@ -103,11 +109,14 @@ def read_matrices(source: Any, names: Mapping[str, str], unit: float | None) -> 
         Rates without a unit.
     """
     found: list[tuple[Any, list[dict[str, Any]]]] = []
+    places = {str(row): node.id for row, node in enumerate(nodes)}
+    names = {node.name: node.id for node in reversed(nodes) if node.name} | dict(keys)
+    names |= {node.id: node.id for node in nodes}  # an id comes before others' keys, and these before names
     notes: list[str] = []
     path = "the table of demands" if is_frame(source) else source
     for file in [source] if is_frame(source) else _files(checked_path(source)):
         for time, draft in _drafts(file, names):
-            records = demand_records(draft, names, unit, mirrored=draft.mirrored)
+            records = demand_records(draft, places if draft.indexed else names, unit, mirrored=draft.mirrored)
             found.append((getattr(file, "stem", "") if time is None else time, records))
             notes += draft.notes
     ends = tuple(dict.fromkeys((each["source"], each["target"]) for _, records in found for each in records))
@@ -123,18 +132,6 @@ def read_matrices(source: Any, names: Mapping[str, str], unit: float | None) -> 
             rates[row, column] += each["mean"]
             std[column] = np.hypot(std[column], each["std"])
     return Matrices(ends, rates, tuple(time for time, _ in found), tuple(limited(notes, "demands are left out")), std)
-
-
-def node_names(nodes: Iterable[tuple[str, str | None, str | None]]) -> dict[str, str]:
-    """Names of nodes -> ids: from (id, name, key in the file) of each; an id comes before others' names."""
-    nodes = list(nodes)
-    found: dict[str, str] = {}
-    for column in (0, 2, 1):
-        for node in nodes:
-            name = node[column]
-            if name:
-                found.setdefault(str(name), node[0])
-    return found
 
 
 def _files(path: Path) -> list[Path]:

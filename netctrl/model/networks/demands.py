@@ -13,7 +13,7 @@ from netctrl.core.errors import InvalidValue, checked_kind, checked_number
 from netctrl.model.datasets import network_of
 from netctrl.model.io.fields import optional, rate_or_0
 from netctrl.model.network import Network, with_demands, with_matrices
-from netctrl.model.networks.content import node_names, read_matrices
+from netctrl.model.networks.content import read_matrices
 
 GRAVITY_TAKES = "a table from node id to a weight of at least 0, two of them above 0"
 
@@ -84,7 +84,7 @@ def fit_demands(network: Network, matrices: Any, *, demand_unit: float | str | N
     ([3000000.0, 3000000.0], [2000000.0, 2000000.0], [1.0, -1.0])
     """
     network, unit = network_of(network), optional(rate_or_0)("demand_unit", demand_unit)
-    found = read_matrices(matrices, node_names((node.id, node.name, None) for node in network.nodes), unit)
+    found = read_matrices(matrices, network.nodes, unit)
     rates = found.rates
     away = rates - rates.mean(axis=0)
     power = (away**2).sum(axis=0)

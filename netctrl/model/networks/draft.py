@@ -93,6 +93,8 @@ class Draft:
     """`source`, `target`, `mean`, and optionally `id`, `std`."""
     mirrored: bool = False
     """Whether a demand that stands in one direction only counts in both."""
+    indexed: bool = False
+    """Whether demands name nodes by their place, from 0."""
     one_unit: bool = False
     """Whether capacities have the unit of demands."""
     geographical: bool = True

@@ -15,7 +15,7 @@ _COLUMNS = {"NODES": 3, "EDGES": 6, "DEMANDS": 4}
 
 def repetita_draft(text: str) -> Draft:
     """The draft of a `.graph` or `.demands` file; a line that isn't one of its section is left out with a note."""
-    draft, section = Draft(), ""
+    draft, section = Draft(indexed=True), ""
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words or words[0] == "label":
@@ -23,14 +23,15 @@ def repetita_draft(text: str) -> Draft:
         if words[0] in _COLUMNS and len(words) <= 2:
             section = words[0]
             continue
-        if len(words) != _COLUMNS.get(section, 0):
+        more = _COLUMNS.get(section, len(words) + 1) - 1
+        label, rest = " ".join(words[:-more]), words[-more:]
+        if section == "NODES":  # each counts, as links and demands name nodes by their place
+            name, pos = label or words[0], place(*rest) if label else None
+            draft.nodes.append({"key": str(len(draft.nodes)), "id": name, "name": name, "pos": pos})
+        elif not label:
             draft.notes.append(
                 f"line {number} is left out: {len(words)} words in the section {section or 'at the top'}"
             )
-            continue
-        label, *rest = words
-        if section == "NODES":
-            draft.nodes.append({"key": str(len(draft.nodes)), "id": label, "name": label, "pos": place(*rest)})
         elif section == "EDGES":
             source, target, _, rate, delay = rest
             ends = {"id": label, "source": source, "target": target}

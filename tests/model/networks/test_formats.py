@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
+from netctrl.engines.what_if.run import what_if
 from netctrl.model.io.topohub import SIGNAL_SPEED
 from netctrl.model.network import Network, noted_network, read_network
 from netctrl.model.networks.demands import fit_demands, gravity
@@ -478,3 +479,22 @@ def test_lines_drawn_both_ways_leave_an_undirected_graph_undirected(tmp_path) ->
     )
     notes = noted_network(tmp_path / "y.graphml", capacity="1Gbit", delay=0)[1]
     assert "each counts in one direction only" in notes[0]
+
+
+def test_repetita_names_nodes_by_their_place(tmp_path) -> None:
+    """Also where labels are numbers or of several words, and where demands come after the network."""
+    graph = "NODES 3\nlabel x y\n1 0 0\n2 1 1\nNew York 2 2\n\nEDGES 2\nlabel src dest weight bw delay\n"
+    (tmp_path / "n.graph").write_text(f"{graph}e 0 2 1 9000 9\nf 2 1 1 9000 9\n")
+    (tmp_path / "n.demands").write_bytes(b"DEMANDS 2\r\nlabel src dest bw\r\nd 0 1 10\r\ne 1 2 20\r\n")
+    expected = {("1", "2"): 10e3, ("2", "New York"): 20e3}
+    network = read(tmp_path / "n.graph")
+    assert [(link.source, link.target) for link in network.links] == [("1", "New York"), ("New York", "2")]
+    for found in (
+        read(tmp_path / "n.graph", demands=tmp_path / "n.demands"),
+        fit_demands(network, tmp_path / "n.demands").network,
+        what_if(network, over=tmp_path / "n.demands", fail=None).network,
+    ):
+        ends = [(each.source, each.target) for each in found.demands]
+        assert ends == list(expected)
+        if found.demands[0].mean != 1.0:
+            assert [each.mean for each in found.demands] == list(expected.values())
