@@ -277,3 +277,47 @@ def test_a_network_without_demands_has_its_remedies() -> None:
     network = Network(links=(Link(source="a", target="b", capacity=1e9),))
     with pytest.raises(InvalidValue, match="--gravity"):
         what_if(network)
+
+
+def test_lines_between_nodes_of_one_name_fail_each() -> None:
+    """Nodes with numbers as ids are shown by name, which two share; and a line runs beside another."""
+    lines = [("0", "2"), ("1", "2"), ("0", "1"), ("2", "0")]
+    links = tuple(
+        Link(source=a, target=b, capacity=1e9, id=f"{n}{k}")
+        for k, p in enumerate(lines)
+        for n, (a, b) in (("f", p), ("r", p[::-1]))
+    )
+    nodes = tuple(Node(id=str(row), name=name) for row, name in enumerate(("Paris", "Paris", "Rome")))
+    found = failures(Network(links=links, nodes=nodes), "each-link")
+    assert len({each.name for each in found}) == len(found) == 1 + len(lines)
+    assert {frozenset(each.links) for each in found[1:]} == {
+        frozenset((0, 1)),
+        frozenset((2, 3)),
+        frozenset((4, 5)),
+        frozenset((6, 7)),
+    }
+
+
+def test_losses_and_ranks_by_hand() -> None:
+    """A triangle of 100 Mbit/s; a=>c 80 and b=>c 60 Mbit/s. Without a - c, b->c gets 140 and loses 40, in proportion;
+    without b - c, a->c does; without a - b, both fit. Where a fails, only b=>c is offered; where c does, nothing is."""
+    lines = [("a", "b"), ("b", "c"), ("a", "c")]
+    links = tuple(Link(source=x, target=y, capacity=1e8, delay="1ms") for a, b in lines for x, y in ((a, b), (b, a)))
+    network = Network(
+        links=links, demands=(Demand(source="a", target="c", mean=8e7), Demand(source="b", target="c", mean=6e7))
+    )
+    cases = what_if(network).cases
+    assert [each.name for each in cases] == ["b - c", "a - c", "intact", "a - b"]
+    for case in cases[:2]:
+        assert (case.lost_bit_per_s, case.cut_bit_per_s, case.utilization) == (
+            pytest.approx(4e7),
+            0.0,
+            pytest.approx(1.4),
+        )
+        assert (case.hurt, case.worst_loss, case.unmet) == (2, pytest.approx(2 / 7), pytest.approx(2 / 7))
+    assert [(each.unmet, each.utilization) for each in cases[2:]] == [(0.0, pytest.approx(0.8))] * 2
+    assert cases[1].delay_s == pytest.approx((80 * 2e-3 + 60 * 1e-3) / 140)
+    offered = {
+        each.name: (each.offered_bit_per_s, each.cut_bit_per_s) for each in what_if(network, fail="each-node").cases
+    }
+    assert offered == {"intact": (1.4e8, 0.0), "a": (6e7, 0.0), "b": (8e7, 0.0), "c": (0.0, 0.0)}

@@ -47,18 +47,17 @@ def failures(network: Network, fail: str | os.PathLike[str] | None) -> list[Fail
         return [intact]
     checked_kind("fail", fail, str | os.PathLike)
     if fail == "each-link":
-        return [intact, *(Failure(name, rows) for name, rows in _named(network).items())]
+        return [intact, *_each_line(network)]
     if fail == "each-node":
         return [intact, *(_of(network, _readable(node), [node.id], fail) for node in network.nodes)]
     if not os.path.exists(fail):  # noqa: PTH110  False for a name that is too long
         raise InvalidValue("fail", os.fspath(fail), f"{FAIL_TAKES}{did_you_mean(os.fspath(fail), EACH)}")
     text = read_bounded(fail, _MAX_BYTES, f"larger than the {_MAX_BYTES // 2**20} MiB allowed for failures")
-    found = [intact]
+    found, known = [intact], {each.id for each in (*network.links, *network.nodes)}
     for number, line in enumerate(text.decode("utf-8-sig", errors="replace").splitlines(), 1):
         words = line.partition("#")[0].strip()
         if words:
             name, colon, rest = words.partition(":")
-            known = {each.id for each in (*network.links, *network.nodes)}
             if words in known or not colon or name + colon + rest in known:
                 name, rest = words, words
             items = [rest.strip()] if rest.strip() in known else re.split(r"\s*[,;]\s*|\s{2,}|\t", rest.strip())
@@ -87,18 +86,16 @@ def lines_of(network: Network) -> dict[str, tuple[int, ...]]:
     return found
 
 
-def _named(network: Network) -> dict[str, tuple[int, ...]]:
-    """The lines by the names of their ends, and by an id too where there are several."""
-    names = {node.id: _readable(node) for node in network.nodes}
-    ends = [frozenset((link.source, link.target)) for link in network.links]
-    lines = lines_of(network)
-    count = Counter(ends[rows[0]] for rows in lines.values())
-    found = {}
-    for name, rows in lines.items():
-        link = network.links[rows[0]]
-        more = f" ({name})" if count[ends[rows[0]]] > 1 else ""
-        found[f"{names[link.source]} - {names[link.target]}{more}"] = rows
-    return found
+def _each_line(network: Network) -> list[Failure]:
+    """The lines by the names of their ends, and by an id too where several have these."""
+    names, lines = {node.id: _readable(node) for node in network.nodes}, lines_of(network)
+    first = [network.links[rows[0]] for rows in lines.values()]
+    ends = [(names[link.source], names[link.target]) for link in first]
+    count = Counter(frozenset(each) for each in ends)
+    return [
+        Failure(" - ".join(pair) + (f" ({name})" if count[frozenset(pair)] > 1 else ""), rows)
+        for pair, (name, rows) in zip(ends, lines.items(), strict=True)
+    ]
 
 
 def _readable(node: Node) -> str:
