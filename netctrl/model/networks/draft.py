@@ -23,9 +23,10 @@ EARTH_RADIUS = 6_371_008.8
 """Mean radius of the Earth [m], (2a + b)/3 of the WGS 84 ellipsoid."""
 
 _SHOWN = 4
-_RATE = re.compile(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([kKmMgGtT]?)(?:(?:i?bps|i?b/s|bits?(?:/s|ps)?)|$)")
+_RATE = re.compile(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([kKmMgGtT]?)(?:bps|b/s|bits?(?:/s|ps)?)?")
+_BYTES = re.compile(r"[kKmMgGtT]?B(?:ps|/s)")
 _RATES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
-_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 _LENGTHS = {"km": METRES_PER_KM, "m": 1.0, "mi": 1609.344, "miles": 1609.344}
 _SIZES = {"bytes": 1.0, "b": 1.0, "kb": 1e3, "mb": 1e6, "kib": 1024.0, "mib": 2.0**20}
 _BITS = {
@@ -119,7 +120,7 @@ def quantities(record: Mapping[Any, Any], *wanted: str) -> dict[str, Quantity]:
     for kind in wanted:
         names, units = _KINDS[kind]
         for key, value in record.items():
-            unit = _unit_after(str(key).lower(), names, units)
+            unit = _unit_after(str(key), names, units)
             missing = value is None or value == "" or (isinstance(value, float) and math.isnan(value))
             if unit is not None and not missing and (kind not in found or unit):
                 found[kind] = Quantity(value, unit or None)  # one with a unit rather than one without
@@ -127,12 +128,16 @@ def quantities(record: Mapping[Any, Any], *wanted: str) -> dict[str, Quantity]:
 
 
 def _unit_after(key: str, names: tuple[str, ...], units: dict[str, float]) -> float | None:
-    """Size of the unit after one of these names; 0 without one; None where the key is another."""
+    """Size of the unit after one of these names; 0 without one; None where the key is another.
+
+    B is a byte beside small letters, as in "MBps" or "kB/s", and a bit in "MBPS".
+    """
     for name in names:
-        if key.startswith(name):
+        if key.lower().startswith(name):
             rest = key[len(name) :].strip(" _-.[]()")
-            if not rest or rest in units:
-                return units[rest] if rest else 0.0
+            bits = 8.0 if _BYTES.fullmatch(rest) else 1.0
+            if not rest or rest.lower() in units:
+                return bits * units[rest.lower()] if rest else 0.0
     return None
 
 
@@ -345,22 +350,25 @@ def demand_records(
     for row, demand in enumerate(draft.demands):
         ends = [names.get(_key(demand.get(end))) for end in ("source", "target")]
         try:
-            if None in ends or ends[0] == ends[1]:
-                raise ValueError
             mean = _si(demand.get("mean"), rate_of, unit)
+            if mean == 0.0:
+                continue
+            if mean is None or mean < 0.0 or None in ends or ends[0] == ends[1]:
+                raise ValueError
             std = demand.get("std")
             share = isinstance(std, Quantity) and isinstance(std.raw, str) and std.raw.strip().endswith("%")
-            deviation = float(std.raw.strip()[:-1]) / 100.0 * (mean or 0.0) if share else _si(std, rate_of, unit)
+            deviation = float(std.raw.strip()[:-1]) / 100.0 * mean if share else _si(std, rate_of, unit)
         except _Bare:
             bare.append(demand)
         except (ValueError, OverflowError):
             what = ", ".join(
                 shorten(str(value.raw if isinstance(value, Quantity) else value)) for value in demand.values()
             )
-            draft.notes.append(f"demands[{row}] is left out: no node of the network, or no rate: {shorten(what, 120)}")
+            draft.notes.append(
+                f"demands[{row}] is left out: not two nodes of the network, or no rate: {shorten(what, 120)}"
+            )
         else:
-            if mean:
-                found.append({"source": ends[0], "target": ends[1], "mean": mean, "std": deviation or 0.0, "id": ""})
+            found.append({"source": ends[0], "target": ends[1], "mean": mean, "std": deviation or 0.0, "id": ""})
     if bare:
         takes = (
             'the argument `demand_unit` (--demand-unit) too: the rate of a demand of 1, as in "1Mbit"; "0bit" leaves'

@@ -498,3 +498,33 @@ def test_repetita_names_nodes_by_their_place(tmp_path) -> None:
         assert ends == list(expected)
         if found.demands[0].mean != 1.0:
             assert [each.mean for each in found.demands] == list(expected.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "capacity"),
+    [
+        ("capacity_mbps", 5e6),
+        ("Capacity [MBPS]", 5e6),
+        ("capacity_MBps", 40e6),
+        ("bandwidth (kB/s)", 40e3),
+        ("bw [kb/s]", 5e3),
+        ("capacity_kbit", 5e3),
+    ],
+)
+def test_bits_and_bytes_in_names_of_columns(name, capacity) -> None:
+    links = pd.DataFrame({"source": ["ä"], "target": ["京都"], name: [5], "delay [µs]": [7]})
+    link = read(links).links[0]
+    assert (link.source, link.target, link.capacity) == ("ä", "京都", capacity)
+    assert link.delay == pytest.approx(7e-6)
+
+
+def test_negative_rates_are_left_out_with_a_note_and_zeros_without(tmp_path) -> None:
+    """-1 stands for a lost measurement in some files; the diagonal of a square matrix is 0."""
+    (tmp_path / "l.csv").write_bytes("\ufeffsource,target,capacity\r\nA,B,1G\r\n".encode())
+    (tmp_path / "d.csv").write_text("time,source,target,mean_mbps\n0,A,B,4\n1,A,B,-1\n2,A,B,6\n")
+    network, notes = noted_network(tmp_path / "l.csv", delay=0, demands=tmp_path / "d.csv")
+    assert any("left out: not two nodes of the network, or no rate: A, B, -1" in note for note in notes)
+    (tmp_path / "s.csv").write_text(",A,B\nA,0,1\nB,2,0\n")
+    network, notes = noted_network(tmp_path / "l.csv", delay=0, demands=tmp_path / "s.csv", demand_unit="1Mbit")
+    assert [each.mean for each in network.demands] == [1e6, 2e6]
+    assert not any("left out" in note for note in notes)
