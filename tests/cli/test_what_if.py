@@ -8,7 +8,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import netctrl
 from netctrl.cli import GOOD, WRONG_USE
+from netctrl.cli.design import main as design
 from netctrl.cli.what_if import main
 
 CSV = "source,target,capacity_gbps,delay_ms\na,b,1,1\nb,c,1,1\nc,a,1,5\n"
@@ -39,6 +41,21 @@ def test_each_format_is_answered_by_one_command(name, tmp_path, capsys) -> None:
     assert intact["offered_bit_per_s"] == pytest.approx(1e8)
     assert (intact["lost_bit_per_s"] > 0.0) == (name == "r.graph")  # 9 kbit/s
     assert content["notes"] or name in ("r.graph", "t.json")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # notes on what was derived
+@pytest.mark.parametrize("name", FILES)
+def test_each_format_gets_rates_by_one_command(name, tmp_path, capsys) -> None:
+    (tmp_path / name).write_text(FILES[name])
+    units = [] if name == "t.json" else ["--capacity-unit", "1Gbit", "--delay", "1ms"]
+    added = ["--capacity", "1Gbit", *units, "--gravity", "5kbit", "--std", "10%"]
+    options = [*added, "--interval", "1ms", "--mu", "1", "-o", str(tmp_path / "d.json")]
+    assert design(["hftrac", "--network", str(tmp_path / name), *options]) == GOOD
+    capsys.readouterr()
+    made = netctrl.read(tmp_path / "d.json")
+    rates = made.certificate.nominal_rate
+    assert set(made.law.links) <= {link.id for link in made.inputs.network.links}
+    assert max(rates.values()) > 0.0
 
 
 def test_cases_are_ranked_saved_and_drawn(tmp_path, capsys) -> None:
