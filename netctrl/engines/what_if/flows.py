@@ -55,8 +55,8 @@ def flows(graph: Graph, ways: Routes, demand: np.ndarray, *, fair: bool = False)
         Losses that don't settle, in a ring of overloaded links.
     """
     S, L = len(ways.end), len(graph.capacity)
-    way = _backward(ways, np.ones(L))
-    cut = ways.enter.T @ way <= 0.0
+    ends = ways.end.astype(float)
+    cut = ways.enter.T @ _ahead(ways, ways.share, ends) <= 0.0
     entering = np.where(cut, 0.0, demand)
     if fair:
         entering = _fair(graph, ways, entering)
@@ -74,38 +74,25 @@ def flows(graph: Graph, ways: Routes, demand: np.ndarray, *, fair: bool = False)
     else:
         raise InvalidValue("demands", "an overload whose losses don't settle", "demands that overload no ring of links")
     over = arrives > limit * (1.0 + OVER)
-    gets = _backward(ways, passes)
+    gain, late = ways.share * passes[ways.link], graph.delay + np.where(over, graph.wait, 0.0)
+    gets = _ahead(ways, gain, ends)  # share of what is in each state that gets to its end
     arrive = ways.enter.T @ gets
-    total = _weighted(ways, passes, gets, graph.delay + np.where(over, graph.wait, 0.0))
+    total = _ahead(ways, gain, np.bincount(ways.tail, gain * gets[ways.head] * late[ways.link], minlength=S))
     with np.errstate(invalid="ignore", divide="ignore"):
         delay = (ways.enter.T @ total) / arrive
-    used = arrives / limit
-    return Flows(
-        arrives, np.minimum(arrives, limit), entering, entering * arrive, cut, delay, _worst(ways, used, len(demand))
-    )
+    worst = _worst(ways, arrives / limit, len(demand))
+    return Flows(arrives, np.minimum(arrives, limit), entering, entering * arrive, cut, delay, worst)
 
 
-def _backward(ways: Routes, passes: np.ndarray) -> np.ndarray:
-    """(S,) share of the traffic in each state that gets to its end."""
-    gain, gets = ways.share * passes[ways.link], ways.end.astype(float)
+def _ahead(ways: Routes, gain: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """(S,) what each state has of its own, and by the gains of its slots of what lies ahead: x = own + G x."""
+    found, least = own, _SETTLED * max(float(own.max(initial=0.0)), 1e-300)
     for _ in range(_SWEEPS):
-        after = np.where(ways.end, 1.0, np.bincount(ways.tail, gain * gets[ways.head], minlength=len(gets)))
-        if np.abs(after - gets).max(initial=0.0) <= _SETTLED:
+        after = own + np.bincount(ways.tail, gain * found[ways.head], minlength=len(own))
+        if np.abs(after - found).max(initial=0.0) <= least:
             return after
-        gets = after
-    return gets
-
-
-def _weighted(ways: Routes, passes: np.ndarray, gets: np.ndarray, delay: np.ndarray) -> np.ndarray:
-    """(S,) share that gets to the end times its mean delay from there [s]."""
-    gain, total = ways.share * passes[ways.link], np.zeros(len(gets))
-    own = np.bincount(ways.tail, gain * gets[ways.head] * delay[ways.link], minlength=len(gets))
-    for _ in range(_SWEEPS):
-        after = own + np.bincount(ways.tail, gain * total[ways.head], minlength=len(gets))
-        if np.abs(after - total).max(initial=0.0) <= _SETTLED * max(float(own.max(initial=0.0)), 1e-300):
-            return after
-        total = after
-    return total
+        found = after
+    return found
 
 
 def _worst(ways: Routes, used: np.ndarray, demands: int) -> np.ndarray:
