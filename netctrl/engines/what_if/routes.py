@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
 from netctrl.core.errors import NetctrlError, optional_import
 from netctrl.model.network import Network
@@ -115,34 +115,24 @@ def routes(graph: Graph, alive: np.ndarray, scheme: str, metric: str, paths: lis
     else:
         share = _nearer(graph, alive, targets, distance, cost, equal=scheme == "ecmp")
     row, link = np.nonzero(share)
-    N = graph.nodes
-    end = np.zeros(len(targets) * N, dtype=bool)
-    end[np.arange(len(targets)) * N + targets] = True
-    first = column * N + graph.ends[:, 0]
-    return _reached(row * N + graph.source[link], row * N + graph.target[link], link, share[row, link], end, first)
-
-
-def _reached(
-    tail: np.ndarray, head: np.ndarray, link: np.ndarray, share: np.ndarray, end: np.ndarray, first: np.ndarray
-) -> Routes:
-    """Routes without the states that no demand reaches; demand i enters in state first[i]."""
-    order = np.argsort(tail, kind="stable")
-    begins, place = np.searchsorted(tail[order], np.arange(len(end) + 1)), np.full(len(end), -1)
-    front = np.unique(first)
-    found = [front]
-    place[front] = 0
-    while len(front):
-        slots = np.concatenate([order[begins[state] : begins[state + 1]] for state in front.tolist()])
-        front = np.unique(head[slots])
-        front = front[place[front] < 0]
-        place[front] = 0
-        found.append(front)
-    states = np.concatenate(found)
+    N, S = graph.nodes, len(targets) * graph.nodes
+    tail, head, first = row * N + graph.source[link], row * N + graph.target[link], column * N + graph.ends[:, 0]
+    # Only states that a demand reaches: from a root that leads to where the demands enter.
+    slots = np.append(tail, np.full(len(first), S)), np.append(head, first)
+    reach = sp.csr_array((np.ones(len(slots[0])), slots), shape=(S + 1, S + 1))
+    states = breadth_first_order(reach, S, return_predecessors=False)[1:]
+    place = np.full(S, -1)
     place[states] = np.arange(len(states))
     kept = place[tail] >= 0
-    shape = (len(states), len(first))
-    enter = sp.csr_array((np.ones(len(first)), (place[first], np.arange(len(first)))), shape=shape)
-    return Routes(place[tail[kept]], place[head[kept]], link[kept], share[kept], end[states], enter)
+    enter = np.ones(len(first)), (place[first], np.arange(len(first)))
+    return Routes(
+        tail=place[tail[kept]],
+        head=place[head[kept]],
+        link=link[kept],
+        share=share[row, link][kept],
+        end=states % N == targets[states // N],
+        enter=sp.csr_array(enter, shape=(len(states), len(first))),
+    )
 
 
 def tunnels(graph: Graph, metric: str, k: int = PATHS) -> list[list[np.ndarray]]:
@@ -169,14 +159,11 @@ def tunnels(graph: Graph, metric: str, k: int = PATHS) -> list[list[np.ndarray]]
 
 def _distance(graph: Graph, alive: np.ndarray, cost: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """(T, N) least cost from each node to each target; inf where there is no way."""
-    N = graph.nodes
-    order = np.argsort(-cost[alive], kind="stable")  # of parallel links the last, which is the cheapest, stays
-    ends = graph.target[alive][order], graph.source[alive][order]
-    flat = ends[0].astype(np.int64) * N + ends[1]
-    flat, last = np.unique(flat[::-1], return_index=True)
-    data = cost[alive][order][::-1][last]
-    reverse = sp.csr_array((data, ((flat // N).astype(np.int32), (flat % N).astype(np.int32))), shape=(N, N))
-    return dijkstra(reverse, indices=targets).reshape(len(targets), N)
+    N, links = graph.nodes, np.flatnonzero(alive)
+    links = links[np.argsort(cost[links], kind="stable")]
+    _, cheapest = np.unique(graph.target[links] * N + graph.source[links], return_index=True)  # of parallel links
+    links = links[cheapest]
+    return dijkstra(sp.csr_array((cost[links], (graph.target[links], graph.source[links])), (N, N)), indices=targets)
 
 
 def _nearer(
@@ -261,22 +248,17 @@ def _tunnelled(graph: Graph, alive: np.ndarray, metric: str, paths: list[list[np
         following[row, graph.source[link]] = link
         for i, t in zip(lost, column.tolist(), strict=True):
             left[i] = _followed(following[t], graph, *graph.ends[i].tolist())
-    tail, link, ends, entered = [], [], [], []
-    states = 0
-    for i, some in enumerate(left):
-        for path in some:
-            tail.append(states + np.arange(len(path)))
-            link.append(path)
-            entered.append((states, i, 1.0 / len(some)))
-            states += len(path) + 1
-            ends.append(states - 1)
-    end = np.zeros(states, dtype=bool)
-    end[ends] = True
-    rows, columns, shares = zip(*entered, strict=True) if entered else ((), (), ())
-    enter = sp.csr_array((shares, (rows, columns)), shape=(states, len(graph.mean)))
-    first = np.concatenate(tail) if tail else np.zeros(0, dtype=int)
-    taken = np.concatenate(link) if link else np.zeros(0, dtype=int)
-    return Routes(first, first + 1, taken, np.ones(len(first)), end, enter)
+    ways = [(i, path, 1.0 / len(some)) for i, some in enumerate(left) for path in some]
+    demand, taken, share = zip(*ways, strict=True) if ways else ((), (), ())
+    length = np.array([len(path) for path in taken], dtype=int)
+    tail = np.arange(length.sum()) + np.repeat(np.arange(len(ways)), length)  # a path's end lies before the next path
+    end = np.ones(length.sum() + len(ways), dtype=bool)
+    end[tail] = False
+    enter = sp.csr_array(
+        (share, (np.cumsum(length + 1) - length - 1, demand)), shape=(len(end), len(graph.mean)), dtype=float
+    )
+    link = np.concatenate([np.zeros(0, dtype=int), *taken])
+    return Routes(tail, tail + 1, link, np.ones(len(tail)), end, enter)
 
 
 def _followed(following: np.ndarray, graph: Graph, a: int, b: int) -> list[np.ndarray]:
