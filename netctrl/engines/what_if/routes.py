@@ -144,7 +144,7 @@ def tunnels(graph: Graph, metric: str, k: int = PATHS) -> list[list[np.ndarray]]
         import networkx
 
     cost, best = graph.cost(metric), networkx.DiGraph()
-    for row in np.argsort(-cost, kind="stable"):
+    for row in np.argsort(cost, kind="stable")[::-1]:  # the first of the cheapest stays, as in `_nearer`
         best.add_edge(int(graph.source[row]), int(graph.target[row]), cost=float(cost[row]), row=int(row))
     known: dict[tuple[int, int], list[np.ndarray]] = {}
     for a, b in graph.ends.tolist():

@@ -7,7 +7,8 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, product
+from math import isfinite
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +34,7 @@ from netctrl.engines.what_if.flows import OVER, Flows, flows
 from netctrl.engines.what_if.record import DemandFigures, LinkFigures, WhatIf, WhatIfCase, WhatIfDetail
 from netctrl.engines.what_if.routes import METRICS, SCHEMES, Graph, routes, tunnels
 from netctrl.model.datasets import network_of
-from netctrl.model.io.fields import rate_or_0
+from netctrl.model.io.fields import optional, rate_or_0
 from netctrl.model.io.json_file import read_json
 from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Network, with_demands
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCALE_TAKES = "a factor above 0 on all demands, to 1e6"
-_BLOCK = 16
+_BLOCK, _BLOCKS = 16, 1000  # cases in a block at least, and about how many blocks at most
 _SHORT = 3.0
 _HURT = 1e-3
 _LEAST = 1e-9  # share of a demand below which a loss is rounding
@@ -60,10 +61,12 @@ class _Question(NamedTuple):
     scheme: str
     metric: str
     paths: list[list[np.ndarray]] | None
-    scales: tuple[float, ...]
     times: tuple[str, ...]
     rates: np.ndarray
     """(T, D) matrices [bit/s]."""
+
+
+_Asked = tuple[Failure, int, float]  # and the matrix's row and the scale
 
 
 def what_if(
@@ -152,49 +155,43 @@ def what_if(
     times, rates = ("",), np.array([[each.mean for each in found.demands]])
     notes = list(notes)
     if over is not None:
-        unit = None if demand_unit is None else rate_or_0("demand_unit", demand_unit)
-        matrices = read_matrices(over, found.nodes, unit)
-        one = np.ones(len(matrices.ends))
-        found = with_demands(found, matrices.ends, one, 0.0 * one)
+        matrices = read_matrices(over, found.nodes, optional(rate_or_0)("demand_unit", demand_unit))
+        mean = np.maximum(matrices.rates.mean(axis=0), 1.0)  # of less than 1 bit/s there would be no demand
+        found = with_demands(found, matrices.ends, mean, 0.0 * mean)
         times, rates = tuple(str(each) for each in matrices.times), matrices.rates
         notes += matrices.notes
     if not found.demands or not scales:
-        takes = (
-            "demands in the network's file, `demands` (--demands), `over` (--over), or the gravity model (--gravity)"
-        )
-        raise InvalidValue("network", "no demands", takes)
+        ways = "`demands` (--demands), `over` (--over), or the gravity model (--gravity)"
+        raise InvalidValue("network", "no demands", f"demands in the network's file, {ways}")
     graph = Graph.of(found)
     paths = tunnels(graph, best) if scheme == "k-paths" else None
-    question = _Question(found, graph, scheme, best, paths, scales, times, rates)
-    cases = _cases(question, listed, keep, n_jobs, progress, resume=resume)
+    question = _Question(found, graph, scheme, best, paths, times, rates)
+    asked = list(product(listed, range(len(times)), scales))
+    cases = _cases(question, asked, keep, n_jobs, progress, resume=resume)
     ranked = sorted(range(len(cases)), key=lambda at: (-cases[at].unmet, -cases[at].utilization, at))
-    by_failure = len(times) * len(scales)
-    first = (
-        _detail(question, listed[at // by_failure], at // len(scales) % len(times), at % len(scales))
-        for at in ranked[:top]
-    )
     return WhatIf(
         network=found,
         reroute=scheme,
         metric=best,
         cases=tuple(cases[at] for at in ranked),
-        details=tuple(first),
+        details=tuple(_detail(question, *asked[at]) for at in ranked[:top]),
         notes=tuple(notes),
         provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy")),
     )
 
 
 def _cases(
-    question: _Question, listed: list[Failure], keep: Any, n_jobs: int, progress: Any, *, resume: bool
+    question: _Question, asked: list[_Asked], keep: Any, n_jobs: int, progress: Any, *, resume: bool
 ) -> list[WhatIfCase]:
-    """All cases in order of failures, times and scales, in blocks of failures."""
+    """All cases that are asked for, in blocks."""
     from joblib import Parallel, delayed
 
-    blocks = {at // _BLOCK: listed[at : at + _BLOCK] for at in range(0, len(listed), _BLOCK)}
+    size = max(_BLOCK, len(asked) // _BLOCKS)
+    blocks = {at // size: asked[at : at + size] for at in range(0, len(asked), size)}
     done: dict[int, list[WhatIfCase]] = {}
     parts = None if keep is None else checked_path(keep)
     if parts is not None:
-        done = {n: _kept(parts / f"{n}.json") for n in _opened(parts, question, listed, resume=resume) if n in blocks}
+        done = {n: _kept(parts / f"{n}.json") for n in _opened(parts, question, asked, resume=resume) if n in blocks}
     left = [number for number in blocks if number not in done]
     remedy = f": the finished blocks are in {parts}, and resume (--resume) goes on from there" if parts else ""
     jobs, start = checked_jobs(n_jobs), perf_counter()
@@ -214,11 +211,11 @@ def _cases(
     return [case for number in blocks for case in done[number]]
 
 
-def _opened(parts: Path, question: _Question, listed: list[Failure], *, resume: bool) -> set[int]:
+def _opened(parts: Path, question: _Question, asked: list[_Asked], *, resume: bool) -> set[int]:
     import netctrl
 
-    asked = [question.network.to_json().decode(), question.rates.tolist(), question.times, question.scales]
-    text = msgspec.json.encode([asked, question.scheme, question.metric, [each._asdict() for each in listed]])
+    plain = [question.network.to_json().decode(), question.rates.tolist(), question.times, asked]
+    text = msgspec.json.encode([plain, question.scheme, question.metric])
     what = {"netctrl": netctrl.__version__, "digest": hashlib.sha256(text).hexdigest(), "block": _BLOCK}
     return open_parts(parts, what, parts, resume=resume, kind=_KIND)
 
@@ -230,28 +227,25 @@ def _kept(path: Path) -> list[WhatIfCase]:
         raise FileError(path, "not a valid part of a what-if: delete it and resume") from None
 
 
-def _block(question: _Question, number: int, some: Sequence[Failure]) -> tuple[int, list[WhatIfCase]]:
-    return number, [
-        _case(question, failure, time, scale, *_flows(question, failure, time, scale))
-        for failure in some
-        for time in range(len(question.times))
-        for scale in range(len(question.scales))
-    ]
+def _block(question: _Question, number: int, some: list[_Asked]) -> tuple[int, list[WhatIfCase]]:
+    return number, [_case(question, *each, *_flows(question, *each)) for each in some]
 
 
-def _flows(question: _Question, failure: Failure, time: int, scale: int) -> tuple[Flows, np.ndarray]:
+def _flows(question: _Question, failure: Failure, time: int, scale: float) -> tuple[Flows, np.ndarray]:
     """Traffic of one case, and the demands that are offered [bit/s]."""
     graph = question.graph
     alive = np.ones(len(graph.capacity), dtype=bool)
     alive[list(failure.links)] = False
     nodes = [row for row, node in enumerate(question.network.nodes) if node.id in failure.nodes]
-    demand = question.rates[time] * question.scales[scale]
+    demand = question.rates[time] * scale
     demand[np.isin(graph.ends, nodes).any(axis=1)] = 0.0
     ways = routes(replace(graph, mean=demand), alive, question.scheme, question.metric, question.paths)
     return flows(graph, ways, demand, fair=question.scheme == "max-min"), demand
 
 
-def _case(question: _Question, failure: Failure, time: int, scale: int, found: Flows, demand: np.ndarray) -> WhatIfCase:
+def _case(
+    question: _Question, failure: Failure, time: int, scale: float, found: Flows, demand: np.ndarray
+) -> WhatIfCase:
     links, demands = question.network.links, question.network.demands
     used = found.arrives / question.graph.capacity
     busiest = int(used.argmax())
@@ -264,7 +258,7 @@ def _case(question: _Question, failure: Failure, time: int, scale: int, found: F
         name=failure.name,
         failed=tuple(links[row].id for row in failure.links),
         time=question.times[time],
-        scale=question.scales[scale],
+        scale=scale,
         offered_bit_per_s=float(demand.sum()),
         lost_bit_per_s=float((loss * demand)[~found.cut].sum()),
         cut_bit_per_s=cut,
@@ -284,27 +278,20 @@ def _loss(found: Flows, demand: np.ndarray) -> np.ndarray:
     return np.where(share > _LEAST, share, 0.0)
 
 
-def _detail(question: _Question, failure: Failure, time: int, scale: int) -> WhatIfDetail:
+def _detail(question: _Question, failure: Failure, time: int, scale: float) -> WhatIfDetail:
     found, demand = _flows(question, failure, time, scale)
-    used, down = found.arrives / question.graph.capacity, set(failure.links)
+    network, used = question.network, found.arrives / question.graph.capacity
     lost = np.where(used > 1.0 + OVER, found.arrives - found.sent, 0.0)
-    links = tuple(
-        LinkFigures(link=link.id, rate_bit_per_s=rate, utilization=share, lost_bit_per_s=less)
-        for row in np.argsort(-used, kind="stable").tolist()
-        if row not in down
-        for link, rate, share, less in [(question.network.links[row], *_floats(row, found.sent, used, lost))]
-    )
+    columns = zip(found.sent.tolist(), used.tolist(), lost.tolist(), strict=True)
+    links = [LinkFigures(link.id, *row) for link, row in zip(network.links, columns, strict=True)]
     loss, delay = _loss(found, demand), np.where(found.delivered > 0.0, found.delay, np.inf)
-    offered = np.flatnonzero(demand > 0.0)
-    demands = []
-    for row in offered[np.lexsort((-delay[offered], -loss[offered]))].tolist():
-        mean, got, share, late, most = _floats(row, demand, found.delivered, loss, delay, found.utilization)
-        figures = {"mean_bit_per_s": mean, "delivered_bit_per_s": got, "loss": share, "utilization": most}
-        late = late if np.isfinite(late) else None
-        demands.append(DemandFigures(demand=question.network.demands[row].id, delay_s=late, **figures))
-    case = _case(question, failure, time, scale, found, demand)
-    return WhatIfDetail(case=case, links=links, demands=tuple(demands))
-
-
-def _floats(row: int, *columns: np.ndarray) -> list[float]:
-    return [float(column[row]) for column in columns]
+    late = [each if isfinite(each) else None for each in delay.tolist()]
+    figures = demand.tolist(), found.delivered.tolist(), loss.tolist(), late, found.utilization.tolist()
+    demands = [
+        DemandFigures(each.id, *row) for each, row in zip(network.demands, zip(*figures, strict=True), strict=True)
+    ]
+    return WhatIfDetail(
+        case=_case(question, failure, time, scale, found, demand),
+        links=tuple(links[row] for row in np.argsort(-used, kind="stable") if row not in failure.links),
+        demands=tuple(demands[row] for row in np.lexsort((-delay, -loss)) if demand[row] > 0.0),
+    )
