@@ -68,12 +68,13 @@ def read_added(network: str, added: NetworkAdded | None) -> tuple[Network, tuple
     from netctrl.model.datasets import network_path
     from netctrl.model.network import noted_network
     from netctrl.model.networks.demands import gravity
+    from netctrl.model.networks.draft import added_of
 
     path, given = network_path(network), dict(vars(added or NetworkAdded()))
-    total = given.pop("gravity")
-    found, notes = noted_network(path, **given)
-    files = [each for each in (path, *filter(None, (given["demands"],))) if Path(each).is_file()]
-    return found if total is None else gravity(found, total), notes, [Path(each) for each in files]
+    total, demands = given.pop("gravity"), given.pop("demands")
+    found, notes = noted_network(path, demands, added_of(**given))
+    files = [Path(each) for each in (path, demands) if each and Path(each).is_file()]
+    return found if total is None else gravity(found, total), notes, files
 
 
 @Parameter(name="*")

@@ -15,7 +15,7 @@ from netctrl.core.errors import FileError, InvalidValue, optional_import
 from netctrl.model.io.fields import read_fields, records
 from netctrl.model.io.record_file import Record
 from netctrl.model.io.validation_errors import explained, shorten, shown
-from netctrl.model.networks.content import Matrices, content_of, is_frame, read_matrices
+from netctrl.model.networks.content import content_of, is_frame, read_matrices
 from netctrl.model.networks.draft import Added, Draft, added_of, content, ids, limited, named
 from netctrl.model.networks.nodelink import nodelink_draft, prepared
 from netctrl.model.networks.records import Demand, Link, Node, text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import networkx
     import pandas as pd
 
-__all__ = ["Demand", "Link", "Network", "Node", "noted_network", "read_network", "with_demands", "with_matrices"]
+__all__ = ["Demand", "Link", "Network", "Node", "noted_network", "read_network", "with_demands"]
 
 MAX_UTILIZATION = 100.0
 UTILIZATION_TAKES = f"a share above 0, to {MAX_UTILIZATION:g}; above 1 the busiest link is overloaded"
@@ -150,7 +150,7 @@ class Network(Record, frozen=True, kw_only=True):
             content["demands"] = [msgspec.to_builtins(demand) for demand in demands]
         if not own:
             draft = nodelink_draft(content)
-            network = _of_draft(draft, added)
+            network, _ = _of_draft(draft, added)
             records = {"edges": [_plain(each) for each in network.links], "nodes": [_plain(n) for n in network.nodes]}
             content |= records | {"directed": True}
             for note in draft.notes:
@@ -267,30 +267,24 @@ def read_network(
     >>> read_network(links).links[0].delay
     0.005
     """
-    network, notes = noted_network(path, capacity, capacity_unit, delay, delay_unit, demands, demand_unit)
+    added = added_of(capacity, capacity_unit, delay, delay_unit, demand_unit)
+    network, notes = noted_network(path, demands, added)
     for note in notes:
         warnings.warn(f"{_name(path)}: {note}", stacklevel=2)
     return network
 
 
-def noted_network(
-    path: Any,
-    capacity: Any = None,
-    capacity_unit: Any = None,
-    delay: Any = None,
-    delay_unit: Any = None,
-    demands: Any = None,
-    demand_unit: Any = None,
-) -> tuple[Network, tuple[str, ...]]:
+def noted_network(path: Any, demands: Any, added: Added) -> tuple[Network, tuple[str, ...]]:
     """The network of a file, and notes on it, as `read_network`."""
-    added = added_of(capacity, capacity_unit, delay, delay_unit, demand_unit)
     found = content_of(path)
     ready: dict[str, Any] = {}
     try:
         if isinstance(found, Draft) or any(each is not None for each in added[1:4]):
             draft = found if isinstance(found, Draft) else nodelink_draft(found)
-            network, keys = _of_draft(draft, added), ids(draft)
-            notes = list(draft.notes)
+            if demands is not None:
+                draft.demands = []
+            network, keys = _of_draft(draft, added)
+            notes = draft.notes
         else:
             if demands is not None:
                 found = {key: value for key, value in found.items() if key not in ("demands", "graph")}
@@ -298,27 +292,20 @@ def noted_network(
             network, keys, notes = _network(ready), {}, []
         if demands is not None:
             matrices = read_matrices(demands, network.nodes, added.demand_unit, keys)
-            network, notes = with_matrices(network, matrices), [*notes, *matrices.notes]
+            network = with_demands(network, matrices.ends, matrices.mean, matrices.std)
+            notes = [*notes, *matrices.notes]
         return network, tuple(notes)
     except msgspec.ValidationError as error:
         why = explained(error, ready, _File)
-        remedy = (
-            "; read_network's argument `capacity` is for files without" if "key `capacity` is missing" in why else ""
-        )
-        raise FileError(_name(path), why + remedy) from None
+        if "key `capacity` is missing" in why:
+            why += "; read_network's argument `capacity` is for files without"
+        raise FileError(_name(path), why) from None
     except InvalidValue as error:
         raise FileError(_name(path), f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
 
 
 def _name(source: Any) -> str:
     return "the table of links" if is_frame(source) else os.fspath(source)
-
-
-def with_matrices(network: Network, matrices: Matrices) -> Network:
-    """The network with the demands of traffic matrices: means over time, and standard deviations if several."""
-    rates = matrices.rates
-    std = rates.std(axis=0, ddof=1) if len(rates) > 1 else matrices.std
-    return with_demands(network, matrices.ends, rates.mean(axis=0), std)
 
 
 def with_demands(network: Network, ends: Iterable[tuple[str, str]], mean: Iterable[Any], std: Iterable[Any]) -> Network:
@@ -332,9 +319,10 @@ def with_demands(network: Network, ends: Iterable[tuple[str, str]], mean: Iterab
     return msgspec.structs.replace(network, demands=tuple(Demand(**each) for each in records))
 
 
-def _of_draft(draft: Draft, added: Added) -> Network:
-    """The network of a draft, without the records that can't be used, which its notes name."""
-    ready = content(draft, added)
+def _of_draft(draft: Draft, added: Added) -> tuple[Network, dict[str, str]]:
+    """The network of a draft, without the records that can't be used, which its notes name; ids of nodes by key."""
+    keys = ids(draft)
+    ready = content(draft, keys, added)
     kept: dict[str, list[Any]] = {}
     for field, kind in (("nodes", Node), ("edges", Link), ("demands", Demand)):
         kept[field] = []
@@ -346,12 +334,8 @@ def _of_draft(draft: Draft, added: Added) -> Network:
     draft.notes[:] = limited(draft.notes, "notes on this file")
     if not kept["edges"]:
         raise InvalidValue("links", "none", f"one usable link or more: {'; '.join(draft.notes[:1])}")
-    return Network(
-        links=tuple(kept["edges"]),
-        demands=tuple(kept["demands"]),
-        nodes=tuple(kept["nodes"]),
-        name=ready["graph"]["name"],
-    )
+    nodes, links, demands = (tuple(each) for each in kept.values())
+    return Network(nodes=nodes, links=links, demands=demands, name=draft.name if draft.name.isprintable() else ""), keys
 
 
 def _network(content: dict[str, Any]) -> Network:

@@ -156,7 +156,7 @@ def what_if(
     notes = list(notes)
     if over is not None:
         matrices = read_matrices(over, found.nodes, optional(rate_or_0)("demand_unit", demand_unit))
-        mean = np.maximum(matrices.rates.mean(axis=0), 1.0)  # of less than 1 bit/s there would be no demand
+        mean = np.maximum(matrices.mean, 1.0)  # of less than 1 bit/s there would be no demand
         found = with_demands(found, matrices.ends, mean, 0.0 * mean)
         times, rates = tuple(str(each) for each in matrices.times), matrices.rates
         notes += matrices.notes

@@ -14,11 +14,11 @@ import numpy as np
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.core.files import checked_path, read_bounded
 from netctrl.model.io.json_file import decoded
-from netctrl.model.io.topohub import demand_records as topohub_records
 from netctrl.model.networks.containerlab import containerlab_draft
-from netctrl.model.networks.draft import Draft, Quantity, demand_records, limited
+from netctrl.model.networks.draft import Draft, demand_records, limited
 from netctrl.model.networks.graphs import gml_draft, graphml_draft
 from netctrl.model.networks.markup import gml_tree, xml_tree, yaml_tree
+from netctrl.model.networks.nodelink import nodelink_draft
 from netctrl.model.networks.records import Node
 from netctrl.model.networks.repetita import repetita_draft
 from netctrl.model.networks.sndlib import sndlib_draft
@@ -80,8 +80,10 @@ class Matrices(NamedTuple):
     """Time of each matrix as the file gives it, or the file's name."""
     notes: tuple[str, ...]
     """What was left out."""
+    mean: np.ndarray
+    """(D,) mean of each demand [bit/s]."""
     std: np.ndarray
-    """(D,) standard deviation of each demand where a single matrix gives it, else 0 [bit/s]."""
+    """(D,) standard deviation of each demand; of a single matrix as it gives it, else 0 [bit/s]."""
 
 
 def read_matrices(
@@ -131,7 +133,10 @@ def read_matrices(
             column = place[each["source"], each["target"]]
             rates[row, column] += each["mean"]
             std[column] = np.hypot(std[column], each["std"])
-    return Matrices(ends, rates, tuple(time for time, _ in found), tuple(limited(notes, "demands are left out")), std)
+    if len(rates) > 1:
+        std = rates.std(axis=0, ddof=1)
+    told = tuple(limited(notes, "demands are left out"))
+    return Matrices(ends, rates, tuple(time for time, _ in found), told, rates.mean(axis=0), std)
 
 
 def _files(path: Path) -> list[Path]:
@@ -154,12 +159,10 @@ def _drafts(source: Any, names: Mapping[str, str]) -> list[tuple[Any, Draft]]:
             return matrices_drafts(found, names)
         except InvalidValue as error:
             raise FileError(source, f"{error.argument}: got {error.got}, takes {error.takes}") from None
-    graph = found.get("graph")  # node-link JSON or TopoHub: a table of numbers
-    table = graph.get("demands") if isinstance(graph, dict) else found.get("demands")
-    if not isinstance(table, dict):
+    draft = nodelink_draft(found)
+    if not draft.demands:
         raise FileError(source, "no table of demands in `graph.demands`, as in TopoHub's files")
-    records = topohub_records(table, 1.0, directed=found.get("directed") is True)
-    return [(None, Draft(demands=[each | {"mean": Quantity(each["mean"])} for each in records]))]
+    return [(None, draft)]
 
 
 def _text(path: str | os.PathLike[str]) -> bytes:

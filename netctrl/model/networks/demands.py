@@ -12,7 +12,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, checked_kind, checked_number
 from netctrl.model.datasets import network_of
 from netctrl.model.io.fields import optional, rate_or_0
-from netctrl.model.network import Network, with_demands, with_matrices
+from netctrl.model.network import Network, with_demands
 from netctrl.model.networks.content import read_matrices
 
 GRAVITY_TAKES = "a table from node id to a weight of at least 0, two of them above 0"
@@ -86,17 +86,17 @@ def fit_demands(network: Network, matrices: Any, *, demand_unit: float | str | N
     network, unit = network_of(network), optional(rate_or_0)("demand_unit", demand_unit)
     found = read_matrices(matrices, network.nodes, unit)
     rates = found.rates
-    away = rates - rates.mean(axis=0)
+    away = rates - found.mean
     power = (away**2).sum(axis=0)
     varies = power > 0.0
     size = np.where(varies, power, 1.0)
     correlation = away.T @ away / np.sqrt(np.outer(size, size))
     correlation[np.diag_indices_from(correlation)] = 1.0
     return DemandFit(
-        network=with_matrices(network, found),
+        network=with_demands(network, found.ends, found.mean, found.std),
         ends=found.ends,
-        mean=rates.mean(axis=0),
-        std=rates.std(axis=0, ddof=1) if len(rates) > 1 else found.std,
+        mean=found.mean,
+        std=found.std,
         memory=(away[1:] * away[:-1]).sum(axis=0) / size,
         correlation=np.clip(correlation, -1.0, 1.0),
         rates=rates,

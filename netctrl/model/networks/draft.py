@@ -149,8 +149,10 @@ def rate_of(text: str) -> float:
     return float(found[1]) * _RATES[found[2].lower()]
 
 
-def content(draft: Draft, added: Added) -> dict[str, Any]:
-    """The draft as node-link content of directed links in SI units; its notes say what was derived or left out.
+def content(draft: Draft, names: Mapping[str, str], added: Added) -> dict[str, list[dict[str, Any]]]:
+    """The draft as nodes, directed edges and demands in SI units, with its nodes' `ids` as `names`.
+
+    The draft's notes say what was derived or left out.
 
     Delays that the file doesn't give follow from its lengths, from `added.delay`, or from the nodes' coordinates: the
     great circle at the speed of light in fibre.
@@ -160,8 +162,8 @@ def content(draft: Draft, added: Added) -> dict[str, Any]:
     InvalidValue
         Numbers without a unit, or links without a capacity, that `added` doesn't give either.
     """
-    names = ids(draft)
-    places = {names[_key(node["key"])]: node.get("pos") for node in draft.nodes if _key(node["key"]) in names}
+    known = {names.get(_key(node["key"])): node for node in reversed(draft.nodes)}  # of several, the first
+    places = {name: known[name].get("pos") for name in names.values()} if draft.geographical else {}
     edges = []
     counts: Counter[str] = Counter()
     bare: dict[str, list[Any]] = {}
@@ -186,34 +188,30 @@ def content(draft: Draft, added: Added) -> dict[str, Any]:
             "capacity": (rate_of, of_rates),
             "delay": (lambda text: parse_duration(text, zero=True), added.delay_unit),
             "length": (_length, METRES_PER_KM),
-            "buffer": (_size, 1.0),
+            "buffer": (str, 1.0),  # the record reads it
         }
         for kind, (parse, unit) in read.items():
             try:
                 value = _si(link.get(kind), parse, unit)
             except _Bare:
                 bare.setdefault(kind, []).append(link[kind].raw)
-            except (ValueError, OverflowError):
+            except (ValueError, OverflowError, KeyError):
                 draft.notes.append(f"links[{row}].{kind} isn't used: got {shown(link[kind].raw)}")
             else:
                 edge |= {} if value is None else {kind: value}
-        if kind_of := _completed(edge, places if draft.geographical else {}, added, bare):
-            counts.update(kind_of)
+        counts.update(_completed(edge, places, added, bare))
         if "capacity" not in edge and "capacity" not in bare:
             lacking.append(f"{ends[0]} to {ends[1]}")
         edge.pop("length", None)
         edges += [edge] if directed else [edge, _reversed(edge)]
     _ask(bare, lacking, len(draft.links))
     draft.notes += [f"{count} {'link has' if count == 1 else 'links have'} {what}" for what, count in counts.items()]
-    listed = ((node, names.get(_key(node["key"]))) for node in draft.nodes)
-    nodes = [{"id": name, "name": node.get("name"), "pos": node.get("pos")} for node, name in listed if name]
+    nodes = [{"id": each, "name": known[each].get("name"), "pos": known[each].get("pos")} for each in names.values()]
     named(edges, "->")
     return {
         "nodes": nodes,
         "edges": edges,
         "demands": demand_records(draft, names, added.demand_unit, mirrored=draft.mirrored and not directed),
-        "directed": True,
-        "graph": {"name": draft.name if draft.name.isprintable() else ""},
     }
 
 
@@ -277,11 +275,7 @@ def _si(value: Quantity | None, parse: Any, unit: float | None) -> float | None:
 
 def _length(text: str) -> float:
     number, _, unit = text.strip().partition(" ")
-    return float(number) * _LENGTHS[unit.lower()] if unit.lower() in _LENGTHS else float("nan")
-
-
-def _size(text: str) -> Any:
-    return text  # the record reads it
+    return float(number) * _LENGTHS[unit.lower()]
 
 
 def ids(draft: Draft) -> dict[str, str]:
@@ -292,19 +286,17 @@ def ids(draft: Draft) -> dict[str, str]:
     if not draft.nodes:
         ends = (link.get(end) for link in draft.links for end in ("source", "target"))
         draft.nodes += [{"key": key} for key in dict.fromkeys(map(_key, ends)) if key]
-    found: dict[str, str] = {}
-    wanted = [_usable(node.get("id", node.get("key"))) for node in draft.nodes]
-    twice = {name for name, times in Counter(wanted).items() if times > 1}
-    taken: set[str] = set()
-    for row, (node, name) in enumerate(zip(draft.nodes, wanted, strict=True)):
-        key = _key(node["key"])
-        name = _usable(f"{name[:40]} {key}") if name in twice else name
-        if not name or not key or name in taken or key in found:
+    wanted: dict[str, str] = {}
+    for row, node in enumerate(draft.nodes):
+        key, name = _key(node["key"]), _usable(node.get("id", node["key"]))
+        if not name or not key or key in wanted:
             draft.notes.append(f"nodes[{row}] is left out: its id {shown(node['key'])} is unusable or occurs twice")
-            continue
-        taken.add(name)
-        found[key] = name
-    return found
+        else:
+            wanted[key] = name
+    times = Counter(wanted.values())
+    records = [{"id": name if times[name] == 1 else f"{name[:40]} {key}"} for key, name in wanted.items()]
+    named(records, "")
+    return dict(zip(wanted, (each["id"] for each in records), strict=True))
 
 
 def _key(value: Any) -> str:

@@ -23,7 +23,7 @@ from netctrl.engines.what_if.run import what_if
 from netctrl.model.io.topohub import SIGNAL_SPEED
 from netctrl.model.network import Network, noted_network, read_network
 from netctrl.model.networks.demands import fit_demands, gravity
-from netctrl.model.networks.draft import great_circle, rate_of
+from netctrl.model.networks.draft import Added, added_of, great_circle, rate_of
 
 # Three nodes of the Internet Topology Zoo's Abilene (topology-zoo.org), in the form of its GraphML files.
 GRAPHML = """<?xml version='1.0' encoding='utf-8'?>
@@ -151,6 +151,10 @@ def read(path: Any, **options: Any) -> Network:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return read_network(path, **options)
+
+
+def noted(path: Any, demands: Any = None, **options: Any) -> tuple[Network, tuple[str, ...]]:
+    return noted_network(path, demands, added_of(**dict.fromkeys(Added._fields) | options))
 
 
 def by_ends(network: Network) -> dict[tuple[str, str], Any]:
@@ -477,7 +481,7 @@ def test_lines_drawn_both_ways_leave_an_undirected_graph_undirected(tmp_path) ->
     (tmp_path / "y.graphml").write_text(
         '<graphml><graph edgedefault="directed"><edge source="a" target="b"/></graph></graphml>'
     )
-    notes = noted_network(tmp_path / "y.graphml", capacity="1Gbit", delay=0)[1]
+    notes = noted(tmp_path / "y.graphml", capacity="1Gbit", delay=0)[1]
     assert "each counts in one direction only" in notes[0]
 
 
@@ -522,9 +526,22 @@ def test_negative_rates_are_left_out_with_a_note_and_zeros_without(tmp_path) -> 
     """-1 stands for a lost measurement in some files; the diagonal of a square matrix is 0."""
     (tmp_path / "l.csv").write_bytes("\ufeffsource,target,capacity\r\nA,B,1G\r\n".encode())
     (tmp_path / "d.csv").write_text("time,source,target,mean_mbps\n0,A,B,4\n1,A,B,-1\n2,A,B,6\n")
-    network, notes = noted_network(tmp_path / "l.csv", delay=0, demands=tmp_path / "d.csv")
+    network, notes = noted(tmp_path / "l.csv", delay=0, demands=tmp_path / "d.csv")
     assert any("left out: not two nodes of the network, or no rate: A, B, -1" in note for note in notes)
     (tmp_path / "s.csv").write_text(",A,B\nA,0,1\nB,2,0\n")
-    network, notes = noted_network(tmp_path / "l.csv", delay=0, demands=tmp_path / "s.csv", demand_unit="1Mbit")
+    network, notes = noted(tmp_path / "l.csv", delay=0, demands=tmp_path / "s.csv", demand_unit="1Mbit")
     assert [each.mean for each in network.demands] == [1e6, 2e6]
     assert not any("left out" in note for note in notes)
+
+
+def test_demands_of_another_file_need_no_unit_for_those_they_replace(files, tmp_path) -> None:
+    (tmp_path / "d.csv").write_text("source,target,mean\nAachen,Koeln,3Mbit\n")
+    network = read(files / "germany.xml", capacity_unit="1Gbit", demands=tmp_path / "d.csv")
+    assert [(each.id, each.mean) for each in network.demands] == [("Aachen=>Koeln", 3e6)]
+
+
+def test_nodes_left_out_are_noted_once(tmp_path) -> None:
+    nodes = '<node id="a"/><node id="a"/><node id="b"/><edge source="a" target="b"/>'
+    (tmp_path / "x.graphml").write_text(f'<graphml><graph edgedefault="undirected">{nodes}</graph></graphml>')
+    notes = noted(tmp_path / "x.graphml", capacity=1e9, delay=0)[1]
+    assert sum("nodes[" in note for note in notes) == 1
