@@ -10,6 +10,7 @@ from typing import Any
 from netctrl.model.io.validation_errors import shown
 from netctrl.model.networks.draft import Draft, quantities
 from netctrl.model.networks.graphs import graph_draft
+from netctrl.model.networks.markup import elements, items
 
 _OUTSIDE = ("host", "mgmt-net", "macvlan", "dummy", "vxlan", "vxlan-stitch")
 
@@ -19,15 +20,12 @@ def containerlab_draft(tree: Any) -> Draft:
 
     Links to the host or to outside the lab are left out with a note, and so are those with other than two ends.
     """
-    topology = tree.get("topology") if isinstance(tree, dict) else None
-    topology = topology if isinstance(topology, dict) else {}
-    nodes = topology.get("nodes")
-    listed = [(name, _labels(node)) for name, node in nodes.items()] if isinstance(nodes, dict) else []
-    draft = graph_draft([(name, {"label": name} | data) for name, data in listed], [], name=str(tree.get("name") or ""))
-    links = topology.get("links")
-    for row, link in enumerate(links if isinstance(links, list) else ()):
-        ends = link.get("endpoints") if isinstance(link, dict) else None
-        names = [_node(each) for each in ends] if isinstance(ends, list) else []
+    listed = next(iter(elements(tree, "topology", "nodes")), {})
+    nodes = [(name, {"label": name} | _labels(node)) for name, node in listed.items()]
+    draft = graph_draft(nodes, [], name=str(tree.get("name") or ""))
+    for row, link in enumerate(items(tree, "topology", "links")):
+        ends = items(link, "endpoints")
+        names = [_node(each) for each in ends]
         if len(names) != 2 or None in names or link.get("type") in _OUTSIDE or {*names} & {*_OUTSIDE}:
             draft.notes.append(f"links[{row}] is left out: no link between two nodes: {shown(ends)}")
             continue
@@ -38,12 +36,11 @@ def containerlab_draft(tree: Any) -> Draft:
 
 def _labels(record: Any) -> dict[str, Any]:
     """The labels and variables of a node or link."""
-    parts = [record.get(key) for key in ("labels", "vars")] if isinstance(record, dict) else []
-    return {str(key): value for part in parts if isinstance(part, dict) for key, value in part.items()}
+    parts = (*elements(record, "labels"), *elements(record, "vars"))
+    return {str(key): value for part in parts for key, value in part.items()}
 
 
 def _node(end: Any) -> str | None:
     """Node of an end: of "node:interface", or of {"node": ..., "interface": ...}."""
-    if isinstance(end, dict):
-        return end.get("node") if isinstance(end.get("node"), str) else None
-    return end.partition(":")[0] if isinstance(end, str) else None
+    name = end.get("node") if isinstance(end, dict) else end
+    return name.partition(":")[0] if isinstance(name, str) else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from netctrl.model.networks.draft import Draft, Quantity, quantities, rate_of
-from netctrl.model.networks.markup import Tree, item, items
+from netctrl.model.networks.markup import Tree, elements, item
 
 _LONGITUDE = ("longitude", "lon", "long", "lng")
 _LATITUDE = ("latitude", "lat")
@@ -19,34 +19,25 @@ _KINDS = {"int": int, "long": int, "float": float, "double": float}
 
 def graphml_draft(tree: Tree) -> Draft:
     """The draft of a GraphML document's first graph."""
-    root = item(tree, "graphml") or {}
+    root = tree["graphml"]
     known = {
         str(key.get("id")): (str(key.get("attr.name", key.get("id"))), key.get("attr.type"), item(key, "default"))
-        for key in items(root, "key")
-        if isinstance(key, dict)
+        for key in elements(root, "key")
     }
 
     def attributes(element: Any) -> dict[str, Any]:
-        if not isinstance(element, dict):
-            return {}
         found: dict[str, Any] = {}
-        for data in items(element, "data"):
-            if isinstance(data, dict):
-                name, kind, _ = known.get(str(data.get("key")), (str(data.get("key")), None, None))
-                found[name] = _typed(data.get("#text"), kind)
-                shape = next((each for each in data.values() if isinstance(each, dict)), None)
-                found |= {"label": item(shape, "NodeLabel")} if item(shape, "NodeLabel") else {}  # of yEd
+        for data in elements(element, "data"):
+            name, kind, _ = known.get(str(data.get("key")), (str(data.get("key")), None, None))
+            found[name] = _typed(data.get("#text"), kind)
+            label = item(next((each for each in data.values() if isinstance(each, dict)), None), "NodeLabel")
+            found |= {"label": label} if label else {}  # of yEd
         return found
 
-    graph = item(root, "graph")
-    graph = graph if isinstance(graph, dict) else {}
+    graph = next(iter(elements(root, "graph")), {})
     standard = {name: _typed(value, kind) for name, kind, value in known.values() if value is not None}
-    nodes = [(each.get("id"), attributes(each)) for each in items(graph, "node") if isinstance(each, dict)]
-    edges = [
-        (each.get("source"), each.get("target"), standard | attributes(each))
-        for each in items(graph, "edge")
-        if isinstance(each, dict)
-    ]
+    nodes = [(each.get("id"), attributes(each)) for each in elements(graph, "node")]
+    edges = [(each.get("source"), each.get("target"), standard | attributes(each)) for each in elements(graph, "edge")]
     about = attributes(graph)
     name = about.get("Network", about.get("name", about.get("label", graph.get("id", ""))))
     return graph_draft(nodes, edges, name=str(name), directed=graph.get("edgedefault") == "directed")
@@ -54,10 +45,9 @@ def graphml_draft(tree: Tree) -> Draft:
 
 def gml_draft(tree: Tree) -> Draft:
     """The draft of a GML document's graph."""
-    graph = item(tree, "graph")
-    graph = graph if isinstance(graph, dict) else {}
-    nodes = [(each.get("id"), each) for each in items(graph, "node") if isinstance(each, dict)]
-    edges = [(each.get("source"), each.get("target"), each) for each in items(graph, "edge") if isinstance(each, dict)]
+    graph = next(iter(elements(tree, "graph")), {})
+    nodes = [(each.get("id"), each) for each in elements(graph, "node")]
+    edges = [(each.get("source"), each.get("target"), each) for each in elements(graph, "edge")]
     name = graph.get("Network", graph.get("name", graph.get("label", "")))
     return graph_draft(nodes, edges, name=str(name), directed=graph.get("directed") == 1)
 

@@ -134,6 +134,11 @@ def items(tree: Any, *keys: str) -> list[Any]:
     return [] if tree is None or tree == "" else tree if isinstance(tree, list) else [tree]
 
 
+def elements(tree: Any, *keys: str) -> list[Tree]:
+    """Those of `items` that have attributes or children."""
+    return [each for each in items(tree, *keys) if isinstance(each, dict)]
+
+
 def item(tree: Any, *keys: str) -> Any:
     """The first of `items`, or None; of an element with attributes, its text."""
     found = items(tree, *keys)

@@ -7,6 +7,7 @@ from typing import Any
 from netctrl.model.io.topohub import demand_records, has_lengths, plain_edge, plain_node
 from netctrl.model.networks.draft import Draft, Quantity
 from netctrl.model.networks.graphs import graph_draft
+from netctrl.model.networks.markup import elements
 
 
 def prepared(content: dict[str, Any], capacity: float | None, unit: float | None) -> dict[str, Any]:
@@ -38,8 +39,7 @@ def prepared(content: dict[str, Any], capacity: float | None, unit: float | None
 
 def nodelink_draft(content: dict[str, Any]) -> Draft:
     """The draft of node-link content with attributes by any of their usual names, as other programs write it."""
-    nodes = [each for each in content.get("nodes") or () if isinstance(each, dict)]
-    edges = [each for each in content.get("edges", content.get("links")) or () if isinstance(each, dict)]
+    nodes, edges = elements(content, "nodes"), elements(content, "edges" if "edges" in content else "links")
     graph = content.get("graph")
     draft = graph_draft(
         [(each.get("id"), {key: value for key, value in each.items() if key != "name"}) for each in nodes],
