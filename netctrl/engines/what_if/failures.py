@@ -103,21 +103,19 @@ def _readable(node: Node) -> str:
 
 
 def _of(network: Network, name: str, items: list[str], fail: str | os.PathLike[str]) -> Failure:
-    nodes = {node.id for node in network.nodes}
+    nodes = {node.id: "" for node in network.nodes}
+    links = {link.id: row for row, link in enumerate(network.links)}
     lines = {row: rows for rows in lines_of(network).values() for row in rows}
     rows: dict[int, None] = {}
     for each in items:
-        pair = parted(each, dict.fromkeys(nodes, ""))
-        ends = [
-            row
-            for row, link in enumerate(network.links)
-            if link.id == each or each in (link.source, link.target) or pair == (link.source, link.target)
-        ]
-        if not ends:
-            known = [*(link.id for link in network.links), *nodes]
-            raise InvalidValue(
-                "fail", each, f"the id of a link or a node, or two nodes as a-b{did_you_mean(each, known)}"
-            )
-        one_way = any(link.id == each for link in network.links) and each not in nodes
-        rows |= dict.fromkeys(ends if one_way else [way for row in ends for way in lines.get(row, (row,))])
+        if each in links and each not in nodes:  # in one direction only
+            rows[links[each]] = None
+            continue
+        pair = parted(each, nodes)
+        ways = ((row, (link.source, link.target)) for row, link in enumerate(network.links))
+        found = [way for row, ends in ways if pair == ends or each in ends for way in lines[row]]
+        if not found:
+            takes = f"the id of a link or a node, or two nodes as a-b{did_you_mean(each, [*links, *nodes])}"
+            raise InvalidValue("fail", each, takes)
+        rows |= dict.fromkeys(found)
     return Failure(name, tuple(rows), tuple(each for each in items if each in nodes))

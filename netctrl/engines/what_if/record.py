@@ -124,10 +124,8 @@ class WhatIf(Plotted, FileRecord, frozen=True, kw_only=True):
         with optional_import():
             import pandas as pd
 
-        rows = (
-            (msgspec.to_builtins(case), {"failed": " ".join(case.failed), "unmet": case.unmet}) for case in self.cases
-        )
-        return pd.DataFrame([{**fields, **more} for fields, more in rows])
+        rows = [{**msgspec.to_builtins(case), "failed": " ".join(case.failed)} for case in self.cases]
+        return pd.DataFrame(rows).assign(unmet=[case.unmet for case in self.cases])
 
     @property
     def headline(self) -> str:
