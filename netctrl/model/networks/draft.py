@@ -16,14 +16,14 @@ from typing import Any, NamedTuple
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import METRES_PER_KM, format_quantity, parse_duration
 from netctrl.model.io.fields import instant, optional, rate, rate_or_0
-from netctrl.model.io.topohub import SIGNAL_SPEED
+from netctrl.model.io.topohub import SIGNAL_SPEED, UNIT_TAKES
 from netctrl.model.io.validation_errors import shorten, shown
 
 EARTH_RADIUS = 6_371_008.8
 """Mean radius of the Earth [m], (2a + b)/3 of the WGS 84 ellipsoid."""
 
 _SHOWN = 4
-_RATE = re.compile(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([kKmMgGtT]?)(?:bps|b/s|bits?(?:/s|ps)?)?")
+_RATE = re.compile(r"([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([kKmMgGtT]?)(?:b|bps|b/s|bits?(?:/s|ps)?)?")
 _BYTES = re.compile(r"[kKmMgGtT]?B(?:ps|/s)")
 _RATES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
@@ -362,10 +362,7 @@ def demand_records(
         else:
             found.append({"source": ends[0], "target": ends[1], "mean": mean, "std": deviation or 0.0, "id": ""})
     if bare:
-        takes = (
-            'the argument `demand_unit` (--demand-unit) too: the rate of a demand of 1, as in "1Mbit"; "0bit" leaves'
-        )
-        raise InvalidValue("demands", f"{len(bare)} demands without a unit", f"{takes} the demands out")
+        raise InvalidValue("demands", f"{len(bare)} demands without a unit", UNIT_TAKES)
     if mirrored:
         there = {(each["source"], each["target"]) for each in found}
         back = [each for each in found if (each["target"], each["source"]) not in there]

@@ -125,10 +125,8 @@ def matrices_drafts(table: Table, names: Mapping[str, str]) -> list[tuple[Any, D
     pairs = {place: parted(name, names) for place, name in enumerate(table.columns) if place != time}
     if time is None or not any(pairs.values()):
         raise InvalidValue("columns", shorten(", ".join(table.columns), 120), DEMANDS_TAKE)
-    drafts = []
-    lost = [
-        f"column {table.columns[at]!r} is left out: it names no two nodes" for at, pair in pairs.items() if not pair
-    ]
+    unused = [table.columns[at] for at, pair in pairs.items() if not pair]
+    drafts, lost = [], [f"column {each!r} is left out: it names no two nodes" for each in unused]
     for row in table.rows:
         kept = [_demand(*pair, row[at]) for at, pair in pairs.items() if pair and row[at] is not None]
         drafts.append((row[time], Draft(demands=kept, notes=[] if drafts else lost)))

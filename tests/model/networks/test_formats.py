@@ -400,7 +400,14 @@ def test_great_circles_are_the_angle_between_unit_vectors(x0, y0, x1, y1) -> Non
 
 @pytest.mark.parametrize(
     ("text", "rate"),
-    [("10G", 10e9), ("2.5 Gbps", 2.5e9), ("155 Mbit/s", 155e6), ("1e3 kb/s", 1e6), ("64 kbits/s", 64e3)],
+    [
+        ("10G", 10e9),
+        ("10Gb", 10e9),
+        ("2.5 Gbps", 2.5e9),
+        ("155 Mbit/s", 155e6),
+        ("1e3 kb/s", 1e6),
+        ("64 kbits/s", 64e3),
+    ],
 )
 def test_rates_as_people_write_them(text, rate) -> None:
     assert rate_of(text) == rate
