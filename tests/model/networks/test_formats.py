@@ -552,3 +552,10 @@ def test_nodes_left_out_are_noted_once(tmp_path) -> None:
     (tmp_path / "x.graphml").write_text(f'<graphml><graph edgedefault="undirected">{nodes}</graph></graphml>')
     notes = noted(tmp_path / "x.graphml", capacity=1e9, delay=0)[1]
     assert sum("nodes[" in note for note in notes) == 1
+
+
+def test_stray_text_in_a_graph_hides_nothing(tmp_path) -> None:
+    """As between the elements of a file of the Topology Zoo's sources."""
+    text = '<graphml><graph edgedefault="undirected"><node id="a"/>?<node id="b"/><edge source="a" target="b"/></graph>'
+    (tmp_path / "x.graphml").write_text(f"{text}</graphml>")
+    assert len(read(tmp_path / "x.graphml", capacity=1e9, delay=0).links) == 2
