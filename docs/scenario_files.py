@@ -121,7 +121,7 @@ def _tag(record: type) -> str:
 
 def _id(record: type) -> str:
     """Its place on the page; a graph has links and demands too."""
-    return f"{'graph-' if record.__module__ == Network.__module__ else ''}{record.__name__.lower()}"
+    return f"{'graph-' if record.__module__.startswith(Network.__module__) else ''}{record.__name__.lower()}"
 
 
 def _section(record: type, title: str) -> list[str]:

@@ -58,7 +58,6 @@ INNER = {
     "netctrl.model.fit": "IdentificationResult",
     "netctrl.model.identified": "read_model",
     "netctrl.model.link_trace": "read_link_trace",
-    "netctrl.model.network": "read_network",
     "netctrl.model.signals": "read_signals",
     "netctrl.model.trace": "read_trace",
     "netctrl.mpc.explicit": "WindowTable window_table",
@@ -170,7 +169,8 @@ def usual() -> dict[str, dict[str, Any]]:
     paced = routed(network, duration=0.1, warmup=0.0, control=StaticPacing(factor=1.1))
     path = "/nonexistent/file.json"
     readers = {name: {"path": path} for name in EVERY if name.startswith("read_") and name != "read_interface_map"}
-    readers["read_network"] |= {"capacity": 1e7, "demand_unit": 1e6}
+    readers["read_network"] |= {"capacity": 1e7, "capacity_unit": 1.0, "delay": 0.0, "delay_unit": 1.0}
+    readers["read_network"] |= {"demands": None, "demand_unit": 1e6}
     readers["read_signals"] |= {"inputs": ["u"], "outputs": ["y"], "segments": None, "time": None}
     readers["read_signals"] |= {"interval_s": None, "bin_s": None}
     readers["read_trace"] |= {"interval_s": 0.1}
@@ -239,6 +239,8 @@ def usual() -> dict[str, dict[str, Any]]:
         "from_control": {"system": control.tf([1.0], [1.0, 1.0]), "delay_s": 0.1},
         "gain_band": {"loop": netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())}
         | {"gain_margin_db": 6.0, "phase_margin_deg": (30.0, 60.0)},
+        "fit_demands": {"network": network, "matrices": path, "demand_unit": 1.0},
+        "gravity": {"network": network, "total": 1e6, "masses": None, "std": 0.1},
         "gbn": {"samples": 50, "limits": [(0.0, 1.0)], "random": random, "hold": 10.0, "min_hold": 1},
         "hftrac": {"network": network, "interval_s": 0.01, "mu": 1.0, "architecture": "coordinated", "reach": None}
         | {"information_delay": None, "communication": "out-of-band", "horizon": "auto", "n_jobs": 1},
@@ -341,6 +343,8 @@ def usual() -> dict[str, dict[str, Any]]:
         "start_receding": {"controller": controller, "applied": None, "estimate": None},
         "step_receding": {"controller": controller, "state": start_receding(controller), "measured": [0.1]}
         | {"reference": None, "input_reference": [0.1], "disturbances": None},
+        "what_if": {"network": network, "fail": "each-link", "scale": 1.0, "over": None, "demand_unit": None}
+        | {"reroute": "shortest", "metric": None, "top": 1, "keep": None, "resume": False, "n_jobs": 1},
         "sweep": {"spec": spec, "law": lambda s: None, "n_jobs": 1},
         "to_continuous": {"plant": plant},
         "tune": {"scenario": paced, "law": lambda s: None, "objective": "loss", "low": 1.0, "high": 1.5, "runs": 1}

@@ -8,17 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from netctrl.cli.options import option, whole
+from netctrl.cli.options import RATE, kind, option, whole
 from netctrl.core.errors import FileError, InvalidValue
+from netctrl.core.units import DURATION_TAKES, RATE_TAKES, parse_duration, parse_rate
 from netctrl.model.datasets import models, networks, problems, scenarios, sweeps, traces
 
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
+    from netctrl.model.network import Network
 
 __all__ = [
     "RUNS",
     "SEED",
     "ModelName",
+    "NetworkAdded",
     "NetworkName",
     "ProblemName",
     "References",
@@ -26,6 +29,7 @@ __all__ = [
     "SweepName",
     "TraceName",
     "inputs_of",
+    "read_added",
     "read_case",
     "read_reference",
     "refused",
@@ -38,6 +42,40 @@ REFERENCE_TAKES = (
 )
 SEED = whole("N", "a whole number from 0 to 4294967295", most=2**32 - 1)
 RUNS = whole("N", "a whole number from 1 to 999999", least=1, most=999_999)
+
+
+_UNIT = kind("RATE", lambda text: parse_rate(text, zero=True), f"0bit, or {RATE_TAKES}")
+_DELAY = kind("TIME", lambda text: parse_duration(text, zero=True), f"0s, or {DURATION_TAKES}")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class NetworkAdded:
+    """What a command adds to a network's file."""
+
+    capacity: Annotated[float | None, RATE("capacity of links for which the file gives none")] = None
+    capacity_unit: Annotated[float | None, RATE("rate of a capacity of 1 if the file gives no unit")] = None
+    delay: Annotated[float | None, _DELAY("delay of links for which the file gives neither delay nor length")] = None
+    delay_unit: Annotated[float | None, _DELAY("time of a delay of 1 if the file gives no unit")] = None
+    demands: Annotated[
+        str | None, option("FILE", "traffic matrices, or a folder of them, instead of the file's demands")
+    ] = None
+    demand_unit: Annotated[float | None, _UNIT("rate of a demand of 1 if the file gives no unit")] = None
+    gravity: Annotated[float | None, RATE("demands by the gravity model, with this rate in all")] = None
+
+
+def read_added(network: str, added: NetworkAdded | None) -> tuple[Network, tuple[str, ...], list[Path]]:
+    """A network's file with what a command adds, notes on it, and the files that were read."""
+    from netctrl.model.datasets import network_path
+    from netctrl.model.network import noted_network
+    from netctrl.model.networks.demands import gravity
+    from netctrl.model.networks.draft import added_of
+
+    path, given = network_path(network), dict(vars(added or NetworkAdded()))
+    total, demands = given.pop("gravity"), given.pop("demands")
+    found, notes = noted_network(path, demands, added_of(**given))
+    files = [Path(each) for each in (path, demands) if each and Path(each).is_file()]
+    return found if total is None else gravity(found, total), notes, files
 
 
 @Parameter(name="*")

@@ -316,6 +316,7 @@ VERB_HELPS = {
     "excite": "an input that excites a link, to record a trace with",
     "identify": "a state-space model from measured inputs and outputs",
     "simulate": "a scenario or a Design: fluid, packets, ns-3 or the Linux kernel",
+    "what-if": "a network whose links or nodes fail, or whose demands grow",
     "sweep": "grids of network scenarios, with confidence intervals",
     "export": "a Design as files for Linux or ns-3",
     "kernel": "the Linux kernel in virtual time: build, run programs inside it",
@@ -326,7 +327,7 @@ VERB_HELPS = {
 }
 """netctrl's own verbs, in the order of the help, and what it says of them."""
 
-VERBS = Registry("verb", "netctrl.verbs", {name: f"netctrl.cli.{name}:main" for name in VERB_HELPS})
+VERBS = Registry("verb", "netctrl.verbs", {name: f"netctrl.cli.{name.replace('-', '_')}:main" for name in VERB_HELPS})
 """Verb -> `main(argv)`, which returns an exit status; the docstring of an outside verb's module is its help."""
 
 DESIGNED_QUEUES = ("pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake", "ecn")
@@ -377,6 +378,7 @@ FIGURES = Registry(
         "QueueDesign": "netctrl.plotting.certificates:queue_figure",
         "Result": "netctrl.plotting.simulations:result_figure",
         "StabilityMap": "netctrl.plotting.loops:stability_map",
+        "WhatIf": "netctrl.plotting.maps:what_if_figure",
     },
 )
 """Name of a record's class -> `figure(record, **options)`, which draws it with matplotlib."""

@@ -27,6 +27,7 @@ _Path = str | os.PathLike[str]
 _HEAD = 4096
 _MAX_BYTES = 2**28
 _EVALUATIONS = "netctrl.evaluation.record.read_evaluation"
+_NETWORK_SUFFIXES = (".graphml", ".gml", ".xml", ".graph", ".yml", ".yaml")
 _TRACE_SUFFIXES = (".csv", ".parquet", ".pcap", ".pcapng", ".cap")
 
 
@@ -67,9 +68,10 @@ def read(
     path : path
         A file, or the name of one that comes with netctrl. `.toml`: a scenario or a sweep.
         `.json`: a Design, a model, a network, a network's certificate. `.npz`: a simulation's result.
-        `.csv`, `.parquet`: rates of traffic; with `inputs` and `outputs`, signals; with columns `time_s` and `rtt_s`,
-        round-trip times. `.pcap`: rates of a capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi
-        records them.
+        `.graphml`, `.gml`, `.xml`, `.graph`, `.yml`, and `.csv` with columns `source` and `target`: a network
+        (`netctrl.model.network.read_network` takes what such a file lacks). `.csv`, `.parquet`: rates of traffic; with
+        `inputs` and `outputs`, signals; with columns `time_s` and `rtt_s`, round-trip times. `.pcap`: rates of a
+        capture. `.trace`, `.up`, `.down`: delivery opportunities as mahimahi records them.
     inputs, outputs : sequence of str, optional
         Columns of a table that are a system's inputs and outputs.
     interval_s : float, optional
@@ -113,7 +115,11 @@ def _read(path: _Path, inputs: Any, outputs: Any, interval_s: float | None) -> A
         from netctrl.model.signals import read_signals
 
         return read_signals(found, inputs, outputs, interval_s=interval_s)
-    if suffix in _TRACE_SUFFIXES and not _has_rtts(found):
+    if suffix in _NETWORK_SUFFIXES or _has_columns(found, "source", "target"):
+        from netctrl.model.network import read_network
+
+        return read_network(found)
+    if suffix in _TRACE_SUFFIXES and not _has_columns(found, "time_s", "rtt_s"):
         from netctrl.model.trace import read_trace
 
         return read_trace(found, interval_s=interval_s)
@@ -122,12 +128,12 @@ def _read(path: _Path, inputs: Any, outputs: Any, interval_s: float | None) -> A
     return _reader(found, suffix)(found)
 
 
-def _has_rtts(path: Path) -> bool:
+def _has_columns(path: Path, *wanted: str) -> bool:
     if path.suffix.lower() != ".csv":
         return False
     with opened(path) as file:
         names = file.read(_HEAD).split(b"\n", 1)[0].decode(errors="replace").strip().split(",")
-    return {"time_s", "rtt_s"} <= {name.strip() for name in names}
+    return {*wanted} <= {name.strip() for name in names}
 
 
 def _reader(path: Path, suffix: str) -> Callable[[Path], Any]:
@@ -149,7 +155,7 @@ def _reader(path: Path, suffix: str) -> Callable[[Path], Any]:
         from netctrl.model.link_trace import read_link_trace
 
         return read_link_trace
-    raise FileError(path, "unknown suffix; netctrl reads .toml, .json, .csv, .parquet, .pcap, .trace and .npz")
+    raise FileError(path, "unknown suffix; netctrl reads .toml, .json, .csv, .parquet, .pcap, .trace, .npz, networks'")
 
 
 def _json_reader(path: Path) -> Callable[[Path], Any]:

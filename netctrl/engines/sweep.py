@@ -28,6 +28,7 @@ from netctrl.core.register import ENGINES
 from netctrl.design.hftrac.scenario_law import scenario_law
 from netctrl.engines.case import Case, has_runs, with_seed
 from netctrl.engines.engine import Job, engine_for
+from netctrl.engines.parts import open_parts
 from netctrl.engines.sweep_table import routed_figures
 from netctrl.model.datasets import network_path, scenario_path, sweep_path
 from netctrl.model.io.json_file import read_json
@@ -285,22 +286,7 @@ def _open_parts(parts: Path, spec: SweepSpec, path: Any, *, resume: bool, tasks:
     import netctrl
 
     what = {"netctrl": netctrl.__version__, "digest": spec.digest(), "blocks": tasks}
-    record = parts / _SPEC
-    if not record.is_file():
-        if parts.exists() and any(not each.name.startswith(f".{_SPEC}.") for each in parts.iterdir()):
-            raise FileError(parts, "the folder isn't empty and doesn't belong to a sweep")
-        parts.mkdir(exist_ok=True)
-        write_atomically(record, msgspec.json.encode(what))
-        return set()
-    if not resume:
-        raise FileError(path, f"a sweep into this file was interrupted: resume it, or delete {parts}")
-    try:
-        known = read_json(record, dict, what="record of a sweep", max_bytes=2**20)
-    except (msgspec.ValidationError, FileError):
-        raise FileError(record, "not a record of a sweep") from None
-    if known != what:
-        raise FileError(path, f"another sweep, or one of another netctrl version, was interrupted: delete {parts}")
-    return {int(file.stem) for file in parts.glob("*.json") if file.name != _SPEC and file.stem.isdigit()}
+    return open_parts(parts, what, path, resume=resume)
 
 
 def _read_part(path: Path, task: _Task) -> _Rows:

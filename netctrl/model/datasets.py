@@ -12,6 +12,7 @@ from netctrl.model.claim import Claim, read_claims
 
 if TYPE_CHECKING:
     import networkx
+    import pandas as pd
 
     from netctrl.model.identified import IdentifiedModel
     from netctrl.model.network import Network
@@ -92,7 +93,9 @@ class _Bundled:
 
 
 _SCENARIOS = _Bundled("scenario", ".toml", "a TOML file")
-_NETWORKS = _Bundled("network", ".json", "a JSON file")
+_NETWORKS = _Bundled(
+    "network", ".json", "a network's file", (".graphml", ".gml", ".xml", ".graph", ".yml", ".yaml", ".csv")
+)
 _MODELS = _Bundled("model", ".json", "a JSON file")
 _SWEEPS = _Bundled("sweep", ".toml", "a TOML file")
 _PROBLEMS = _Bundled("problem", ".toml", "a TOML file")
@@ -114,8 +117,8 @@ def bundled_path(name: str) -> Path:
     raise InvalidValue("path", name, f"a file, or {any_of((each for kind in kinds for each in kind.names()), name)}")
 
 
-def network_of(network: Network | networkx.Graph | str | os.PathLike[str]) -> Network:
-    """Network from a record, a networkx graph, a file, or the name of one of `networks()`.
+def network_of(network: Network | networkx.Graph | pd.DataFrame | str | os.PathLike[str]) -> Network:
+    """Network from a record, a networkx graph, a file or DataFrame, or the name of one of `networks()`.
 
     Raises
     ------
@@ -123,14 +126,18 @@ def network_of(network: Network | networkx.Graph | str | os.PathLike[str]) -> Ne
         It is none of these, or can't be read.
     """
     from netctrl.model.network import Network, read_network
+    from netctrl.model.networks.content import is_frame
 
     if isinstance(network, Network):
         return network
     if isinstance(network, str | os.PathLike):
         return read_network(network_path(os.fspath(network)))
-    if hasattr(network, "is_directed"):
-        return Network.from_networkx(network)
-    takes = f"a netctrl.Network, a networkx graph, a file's path, or {any_of(networks())}"
+    given: Any = network
+    if hasattr(given, "is_directed"):
+        return Network.from_networkx(given)
+    if is_frame(given):
+        return read_network(given)
+    takes = f"a netctrl.Network, a networkx graph, a DataFrame of links, a file's path, or {any_of(networks())}"
     raise InvalidValue("network", f"a value of type {type(network).__name__}", takes)
 
 

@@ -3,114 +3,33 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from netctrl.core.errors import FileError, InvalidValue, checked_number, optional_import
-from netctrl.model.io.fields import (
-    Duration,
-    Label,
-    Rate,
-    Size,
-    instant,
-    label,
-    number,
-    optional,
-    rate,
-    rate_or_0,
-    read_fields,
-    records,
-    shares,
-    size,
-)
-from netctrl.model.io.json_file import read_json
+from netctrl.core.errors import FileError, InvalidValue, optional_import
+from netctrl.model.io.fields import read_fields, records
 from netctrl.model.io.record_file import Record
-from netctrl.model.io.topohub import demand_records, has_lengths, plain_edge, plain_node
 from netctrl.model.io.validation_errors import explained, shorten, shown
+from netctrl.model.networks.content import content_of, is_frame, read_matrices
+from netctrl.model.networks.draft import Added, Draft, added_of, content, ids, limited, named
+from netctrl.model.networks.nodelink import nodelink_draft, prepared
+from netctrl.model.networks.records import Demand, Link, Node, text
 
 if TYPE_CHECKING:
     import networkx
+    import pandas as pd
 
-    Place = tuple[float, float]
-    Number = float
-    Split = dict[str, float]
-else:  # files may hold any type, and networkx NumPy numbers: the readers below check them
-    Place = Number = Split = Any
+__all__ = ["Demand", "Link", "Network", "Node", "noted_network", "read_network", "with_demands"]
 
 MAX_UTILIZATION = 100.0
 UTILIZATION_TAKES = f"a share above 0, to {MAX_UTILIZATION:g}; above 1 the busiest link is overloaded"
-_MAX_BYTES = 256 * 2**20
 _MAX_LINKS = 1_000_000
-
-
-class Node(Record, frozen=True, kw_only=True):
-    """A switch, router or host."""
-
-    id: Label
-    """Unique among the nodes."""
-    name: str | None = None
-    """Display name."""
-    pos: Place | None = None
-    """Position in drawings: longitude and latitude, or any x and y."""
-
-    def __post_init__(self) -> None:
-        read_fields(self, id=label, name=optional(_text), pos=optional(_place))
-
-
-class Link(Record, frozen=True, kw_only=True):
-    """One direction of a line, with its buffer at `source`."""
-
-    source: Label
-    """Node that the link leaves (the HFTraC paper's tail)."""
-    target: Label
-    """Node that the link enters (the HFTraC paper's head)."""
-    capacity: Rate
-    """Rate of the link [bit/s]."""
-    id: Label = ""
-    """Unique among the links; "source->target" by default."""
-    delay: Duration = 0.0
-    """Propagation delay, one way [s]."""
-    buffer: Size | None = None
-    """Size of the buffer [byte]; null is unlimited."""
-    weight: Number | None = None
-    """lambda of HFTraC [1/s²]: cost of a squared backlog [bit²] relative to a squared rate [(bit/s)²]."""
-
-    def __post_init__(self) -> None:
-        read_fields(self, source=label, target=label, capacity=rate, delay=instant, buffer=optional(size))
-        read_fields(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
-        if self.id is None or self.id == "":  # 0 is a valid id
-            msgspec.structs.force_setattr(self, "id", f"{self.source}->{self.target}")
-        read_fields(self, id=label)
-        if self.source == self.target:
-            raise InvalidValue("target", self.target, "a node other than source")
-
-
-class Demand(Record, frozen=True, kw_only=True):
-    """Traffic from one node to another: its mean rate and standard deviation."""
-
-    source: Label
-    """Node at which the traffic enters the network."""
-    target: Label
-    """Node at which the traffic leaves the network."""
-    mean: Rate
-    """Mean rate [bit/s]."""
-    std: Rate = 0.0
-    """Standard deviation of the rate, averaged over a sampling interval [bit/s]."""
-    id: Label = ""
-    """Unique among the demands; "source=>target" by default."""
-    split: Split | None = None
-    """Link id -> share of the demand's traffic at the link's source that takes it; null: the path of least delay."""
-
-    def __post_init__(self) -> None:
-        read_fields(self, source=label, target=label, mean=rate, std=rate_or_0, split=optional(shares))
-        if self.id is None or self.id == "":
-            msgspec.structs.force_setattr(self, "id", f"{self.source}=>{self.target}")
-        read_fields(self, id=label)
-        if self.source == self.target:
-            raise InvalidValue("target", self.target, "a node other than source")
+_MEGABIT = 1e6
 
 
 class Network(Record, frozen=True, kw_only=True):
@@ -143,7 +62,7 @@ class Network(Record, frozen=True, kw_only=True):
     """Display name."""
 
     def __post_init__(self) -> None:
-        read_fields(self, links=records(Link), demands=records(Demand), nodes=records(Node), name=_text)
+        read_fields(self, links=records(Link), demands=records(Demand), nodes=records(Node), name=text)
         if not 1 <= len(self.links) <= _MAX_LINKS:
             raise InvalidValue("links", f"{len(self.links)} links", f"1 to {_MAX_LINKS} links")
         for field in ("nodes", "links", "demands"):
@@ -174,6 +93,10 @@ class Network(Record, frozen=True, kw_only=True):
         graph: networkx.Graph,
         demands: Iterable[Demand | Mapping[str, Any]] | None = None,
         *,
+        capacity: float | str | None = None,
+        capacity_unit: float | str | None = None,
+        delay: float | str | None = None,
+        delay_unit: float | str | None = None,
         demand_unit: float | str | None = None,
     ) -> Network:
         """A network from a networkx graph.
@@ -182,9 +105,12 @@ class Network(Record, frozen=True, kw_only=True):
         ----------
         graph : networkx.Graph
             Edges need `capacity` and may have `delay`, `buffer`, `weight` and `id`. An undirected edge becomes a link
-            in each direction.
+            in each direction. With one of the four arguments below, attributes are found by any of their usual names,
+            as in `read_network`, and others are ignored.
         demands : iterable of Demand or mapping, optional
             By default `graph.graph["demands"]`: a list, or a table of numbers as in TopoHub's files.
+        capacity, capacity_unit, delay, delay_unit : float or str, optional
+            What edges lack, and the units of bare numbers, as in `read_network`.
         demand_unit : float or str, optional
             Rate for which 1 stands in such a table, as in `read_network` [bit/s].
 
@@ -195,18 +121,26 @@ class Network(Record, frozen=True, kw_only=True):
         Raises
         ------
         InvalidValue
-            As for `Network`, or an unknown or unusable attribute.
+            As for `Network`, or an unknown or unusable attribute; or bare numbers that can't be bit/s: all
+            capacities are below 1 Mbit/s, and `capacity_unit` isn't given.
         """
         if not hasattr(graph, "is_directed"):
             raise InvalidValue("graph", type(graph).__name__, "a networkx graph")
+        added = added_of(capacity, capacity_unit, delay, delay_unit, demand_unit)
+        own = added[:4] == (None,) * 4
         for u, v, data in graph.edges(data=True):
-            if "capacity" not in data:
+            if own and "capacity" not in data:
                 has = f"with {', '.join(map(str, data))} alone" if data else "without attributes"
                 takes = "edges with `capacity` [bit/s], and `delay` [s], `buffer` [bytes], `weight`, `id` if desired"
                 remedy = 'networkx.set_edge_attributes(graph, 10e6, "capacity") sets it for all edges'
+                remedy += ", or `capacity` and `capacity_unit` read other attributes"
                 raise InvalidValue("graph", f"the edge {u!r} to {v!r} {has}", f"{takes}: {remedy}")
+        rates = [data.get("capacity") for _, _, data in graph.edges(data=True)]
+        if own and rates and graph.graph.get("units") != "SI" and all(_is_small(each) for each in rates):
+            takes = 'the argument `capacity_unit` too: the rate of a capacity of 1, as "1Gbit", or "1bit" for bit/s'
+            raise InvalidValue("graph", f"capacities without a unit, such as {shown(rates[0])}", takes)
         kept = {key: graph.graph[key] for key in ("name", "demands") if key in graph.graph}
-        content = {
+        content: dict[str, Any] = {
             "directed": graph.is_directed(),
             "graph": kept,
             "nodes": [{"id": name, **data} for name, data in graph.nodes(data=True)],
@@ -214,7 +148,14 @@ class Network(Record, frozen=True, kw_only=True):
         }
         if demands is not None:
             content["demands"] = [msgspec.to_builtins(demand) for demand in demands]
-        content = _prepared(content, None, _unit(demand_unit))
+        if not own:
+            draft = nodelink_draft(content)
+            network, _ = _of_draft(draft, added)
+            records = {"edges": [_plain(each) for each in network.links], "nodes": [_plain(n) for n in network.nodes]}
+            content |= records | {"directed": True}
+            for note in draft.notes:
+                warnings.warn(note, stacklevel=2)
+        content = prepared(content, None, added.demand_unit)
         try:
             return _network(content)
         except msgspec.ValidationError as error:
@@ -226,7 +167,7 @@ class Network(Record, frozen=True, kw_only=True):
         with optional_import():
             import networkx
 
-        graph = networkx.MultiDiGraph(name=self.name, demands=[_plain(demand) for demand in self.demands])
+        graph = networkx.MultiDiGraph(name=self.name, units="SI", demands=[_plain(demand) for demand in self.demands])
         for node in self.nodes:
             data = _plain(node)
             graph.add_node(data.pop("id"), **data)
@@ -261,81 +202,140 @@ class _File(Record, frozen=True, kw_only=True):
 
 
 def read_network(
-    path: str | os.PathLike[str], *, capacity: float | str | None = None, demand_unit: float | str | None = None
+    path: str | os.PathLike[str] | pd.DataFrame,
+    *,
+    capacity: float | str | None = None,
+    capacity_unit: float | str | None = None,
+    delay: float | str | None = None,
+    delay_unit: float | str | None = None,
+    demands: str | os.PathLike[str] | pd.DataFrame | None = None,
+    demand_unit: float | str | None = None,
 ) -> Network:
-    """Read a network from node-link JSON, strictly; TopoHub's files, which give lengths in km, are read too.
+    """Read a network from a file in any of the formats in which operators and researchers keep them.
+
+    The content tells the format: node-link JSON as netctrl and networkx write it, TopoHub, GraphML and GML as of the
+    Internet Topology Zoo, SNDlib's XML and JSON, REPETITA's `.graph`, containerlab's topologies, or CSV with columns
+    `source` and `target`. Netctrl's own node-link JSON is read strictly; of other files an unusable node, link or
+    demand is left out with a warning. Delays that a file doesn't give follow from lengths or coordinates.
 
     Parameters
     ----------
-    path : path
+    path : path or DataFrame
+        A DataFrame has the columns of such a CSV file.
     capacity : float or str, optional
-        Capacity of the links for which the file gives none, such as TopoHub's [bit/s], or as "10Mbit".
+        Capacity of the links for which the file gives none [bit/s], or as "10Mbit".
+    capacity_unit : float or str, optional
+        Rate for which a capacity of 1 stands in a file without units [bit/s], or as "1Gbit".
+    delay : float or str, optional
+        Delay of the links for which the file gives neither delay nor length [s], or as "5ms".
+    delay_unit : float or str, optional
+        Time for which a delay of 1 stands in a file without units [s], or as "1ms".
+    demands : path or DataFrame, optional
+        Traffic matrices, whose demands replace those of the network's file: REPETITA's `.demands`, SNDlib, TopoHub,
+        CSV, or a folder of such files. Of several matrices the demands get the mean and standard deviation.
     demand_unit : float or str, optional
-        Rate of a demand of 1 in TopoHub's table of demands, which has no unit [bit/s], or as "1Mbit"; 0 leaves these
-        demands out. Their standard deviation is 0.
+        Rate for which a demand of 1 stands in a file without units, such as TopoHub's [bit/s], or as "1Mbit"; 0 leaves
+        the demands out.
+
+    Returns
+    -------
+    Network
 
     Raises
     ------
     FileError
-        The file can't be read, isn't JSON, or has an unknown, missing or unusable key, which the message names; or it
-        has a table of demands and `demand_unit` is missing.
+        The file can't be read, is of none of the formats, or lacks a capacity or a unit; the message names the
+        argument.
     InvalidValue
-        `capacity` or `demand_unit` is not a rate.
+        An argument is not a rate or a time.
+
+    Warns
+    -----
+    UserWarning
+        What was derived, assumed or left out.
 
     Notes
     -----
     Demands that networkx wrote from `Network.to_networkx`'s graph are in `graph`; they are used where none stand beside
     nodes and edges. Of the rest of `graph` only the name is kept.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from netctrl.model.network import read_network
+    >>> links = pd.DataFrame({"from": ["a", "b"], "to": ["b", "a"], "capacity_gbps": [10, 10], "delay": "5ms"})
+    >>> read_network(links).links[0].delay
+    0.005
     """
-    if capacity is not None:
-        capacity = rate("capacity", capacity)
-    unit = _unit(demand_unit)
-    parsed = read_json(path, what="network of a million links", max_bytes=_MAX_BYTES)
-    if not isinstance(parsed, dict) or not isinstance(parsed.get("edges", parsed.get("links")), list):
-        raise FileError(path, 'not a network: node-link JSON has "nodes", "edges" and optionally "demands"')
+    added = added_of(capacity, capacity_unit, delay, delay_unit, demand_unit)
+    network, notes = noted_network(path, demands, added)
+    for note in notes:
+        warnings.warn(f"{_name(path)}: {note}", stacklevel=2)
+    return network
+
+
+def noted_network(path: Any, demands: Any, added: Added) -> tuple[Network, tuple[str, ...]]:
+    """The network of a file, and notes on it, as `read_network`."""
+    found = content_of(path)
     ready: dict[str, Any] = {}
     try:
-        ready = _prepared(parsed, capacity, unit)
-        return _network(ready)
+        if isinstance(found, Draft) or any(each is not None for each in added[1:4]):
+            draft = found if isinstance(found, Draft) else nodelink_draft(found)
+            if demands is not None:
+                draft.demands = []
+            network, keys = _of_draft(draft, added)
+            notes = draft.notes
+        else:
+            if demands is not None:
+                found = {key: value for key, value in found.items() if key not in ("demands", "graph")}
+            ready = prepared(found, added.capacity, added.demand_unit)
+            network, keys, notes = _network(ready), {}, []
+        if demands is not None:
+            matrices = read_matrices(demands, network.nodes, added.demand_unit, keys)
+            network = with_demands(network, matrices.ends, matrices.mean, matrices.std)
+            notes = [*notes, *matrices.notes]
+        return network, tuple(notes)
     except msgspec.ValidationError as error:
         why = explained(error, ready, _File)
-        remedy = (
-            "; read_network's argument `capacity` is for files without" if "key `capacity` is missing" in why else ""
-        )
-        raise FileError(path, why + remedy) from None
+        if "key `capacity` is missing" in why:
+            why += "; read_network's argument `capacity` is for files without"
+        raise FileError(_name(path), why) from None
     except InvalidValue as error:
-        raise FileError(path, f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
+        raise FileError(_name(path), f"{error.argument}: got {shown(error.got)}, takes {error.takes}") from None
 
 
-def _prepared(content: dict[str, Any], capacity: float | None, unit: float | None) -> dict[str, Any]:
-    """A file's content without keys that only networkx and TopoHub use, and with the missing capacities filled in."""
-    content = dict(content)
-    if "edges" not in content:  # networkx before 3.6 writes "links"
-        content["edges"] = content.pop("links")
-    graph = content.get("graph")
-    listed = graph.get("demands") if isinstance(graph, dict) else None
-    if isinstance(listed, list):
-        content.setdefault("demands", listed)
-    elif isinstance(listed, dict) and "demands" not in content:
-        content["demands"] = demand_records(listed, unit, directed=content.get("directed") is True)
-    of_topohub = has_lengths(content["edges"])
-    edges = []
-    for row, edge in enumerate(content["edges"]):
-        if isinstance(edge, dict):
-            edge = {"capacity": capacity} | edge if capacity is not None else dict(edge)
-            if content.get("multigraph") is True:
-                edge.pop("key", None)
-            if of_topohub:
-                edge = plain_edge(f"edges[{row}].dist", edge)
-        edges.append(edge)
-    content["edges"] = edges
-    if of_topohub and isinstance(content.get("nodes"), list):
-        content["nodes"] = [plain_node(node) for node in content["nodes"]]
-    return content
+def _name(source: Any) -> str:
+    return "the table of links" if is_frame(source) else os.fspath(source)
 
 
-def _unit(value: float | str | None) -> float | None:
-    return None if value is None else rate_or_0("demand_unit", value)
+def with_demands(network: Network, ends: Iterable[tuple[str, str]], mean: Iterable[Any], std: Iterable[Any]) -> Network:
+    """The network with demands between nodes [bit/s]; those below 1 bit/s are left out."""
+    records: list[dict[str, Any]] = [
+        {"source": a, "target": b, "mean": float(m), "std": float(s) if s >= 1.0 else 0.0, "id": ""}
+        for (a, b), m, s in zip(ends, mean, std, strict=True)
+        if m >= 1.0
+    ]
+    named(records, "=>")
+    return msgspec.structs.replace(network, demands=tuple(Demand(**each) for each in records))
+
+
+def _of_draft(draft: Draft, added: Added) -> tuple[Network, dict[str, str]]:
+    """The network of a draft, without the records that can't be used, which its notes name; ids of nodes by key."""
+    keys = ids(draft)
+    ready = content(draft, keys, added)
+    kept: dict[str, list[Any]] = {}
+    for field, kind in (("nodes", Node), ("edges", Link), ("demands", Demand)):
+        kept[field] = []
+        for record in ready[field]:
+            try:
+                kept[field].append(kind(**record))
+            except InvalidValue as error:
+                draft.notes.append(f"{field} {record['id']} is left out: {error}")
+    draft.notes[:] = limited(draft.notes, "notes on this file")
+    if not kept["edges"]:
+        raise InvalidValue("links", "none", f"one usable link or more: {'; '.join(draft.notes[:1])}")
+    nodes, links, demands = (tuple(each) for each in kept.values())
+    return Network(nodes=nodes, links=links, demands=demands, name=draft.name if draft.name.isprintable() else ""), keys
 
 
 def _network(content: dict[str, Any]) -> Network:
@@ -360,24 +360,13 @@ def _reverse(link: Link) -> Link:
     return Link(**(fields | turned))  # msgspec 0.20's `replace` would leave the id empty
 
 
+def _is_small(capacity: Any) -> bool:
+    return isinstance(capacity, Real) and not isinstance(capacity, bool) and 0.0 < capacity < _MEGABIT
+
+
 def _plain(record: msgspec.Struct) -> dict[str, Any]:
     """A record as a dict without null values."""
     return {key: value for key, value in msgspec.to_builtins(record).items() if value is not None}
-
-
-def _text(field: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InvalidValue(field, value, "text")
-    return value
-
-
-def _place(field: str, value: Any) -> tuple[float, float]:
-    takes = "two finite numbers, as longitude and latitude"
-    try:
-        x, y = (checked_number(field, each, takes) for each in value)
-    except (TypeError, ValueError):  # InvalidValue, not iterable, or not two numbers
-        raise InvalidValue(field, value, takes) from None
-    return x, y
 
 
 def _unique(field: str, records: Sequence[Any]) -> None:

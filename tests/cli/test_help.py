@@ -18,7 +18,7 @@ import netctrl.scenario.network.sweep as sweeps
 from netctrl.__main__ import EXAMPLES, main
 from netctrl.cli import STATUSES
 from netctrl.cli.help import MOST_OPTIONS, commands_of, examples_of, missing
-from netctrl.core.register import VERB_HELPS
+from netctrl.core.register import VERB_HELPS, VERBS
 
 # Start of an example -> why it is read only.
 READ_ONLY = {
@@ -36,7 +36,7 @@ READ_ONLY = {
 
 def apps() -> Iterator[App]:
     for verb in VERB_HELPS:
-        app = importlib.import_module(f"netctrl.cli.{verb}").app
+        app = importlib.import_module(VERBS.module_of(verb)).app
         yield app
         yield from (app[name] for name in commands_of(app))
 
@@ -47,7 +47,7 @@ NEED_NS3 = [line for line in ALL if "--run" in line.split()]
 
 def test_every_help_has_two_examples_and_the_statuses(capsys):
     for verb in VERB_HELPS:
-        app = importlib.import_module(f"netctrl.cli.{verb}").app
+        app = importlib.import_module(VERBS.module_of(verb)).app
         for words in [[verb], *([verb, name] for name in commands_of(app))]:
             assert main([*words, "--help"]) == 0
             said = capsys.readouterr().out
@@ -64,7 +64,7 @@ def test_every_help_has_two_examples_and_the_statuses(capsys):
 
 def commands() -> Iterator[list[str]]:
     for verb in VERB_HELPS:
-        app = importlib.import_module(f"netctrl.cli.{verb}").app
+        app = importlib.import_module(VERBS.module_of(verb)).app
         yield from ([verb], *([verb, name] for name in commands_of(app)))
 
 
@@ -103,7 +103,7 @@ def test_every_example_runs(line, tmp_path, monkeypatch, capsys):
         name, *words = shlex.split(command)
         assert name == "netctrl"
         if command.startswith(tuple(READ_ONLY)):
-            app = importlib.import_module(f"netctrl.cli.{words[0]}").app
+            app = importlib.import_module(VERBS.module_of(words[0])).app
             named = ["file"] if words[0] == "certify" else []  # as the command line itself reads a FILE
             app.parse_args([*named, *words[1:]], exit_on_error=False, print_error=False)
             continue
@@ -150,7 +150,7 @@ def test_an_unknown_word_is_answered_with_the_nearest(line, meant, capsys):
 def test_a_missing_option_is_named_with_what_it_is_and_an_example_that_its_command_takes(capsys):
     found = 0
     for words in commands():
-        app = importlib.import_module(f"netctrl.cli.{words[0]}").app
+        app = importlib.import_module(VERBS.module_of(words[0])).app
         command = app[words[1]] if words[1:] else app
         for argument in command.assemble_argument_collection() if command.default_command else ():
             name, text = argument.names[0], (argument.parameter.help or "").partition(": ")[2]

@@ -17,6 +17,7 @@ from netctrl.certificates.certify import subject_of
 from netctrl.cli.help import default_of
 from netctrl.cli.options import JOBS, RATE, SIZE, TIME, Kind, given, kind, option_name, ranged, whole
 from netctrl.core.errors import InvalidValue
+from netctrl.core.register import VERBS
 from netctrl.core.units import parse_duration
 
 COMMANDS = {
@@ -48,7 +49,7 @@ LAWS = {
 def shown(words: str) -> Iterator[tuple[str, str, Argument]]:
     """Name, text and argument of each default that a command's help shows for a public function's argument."""
     verb, _, name = words.partition(" ")
-    app = importlib.import_module(f"netctrl.cli.{verb}").app
+    app = importlib.import_module(VERBS.module_of(verb)).app
     for argument in (app[name] if name else app).assemble_argument_collection():
         if default_of(argument) and callable(argument.parameter.show_default):
             yield argument.field_info.name, default_of(argument), argument

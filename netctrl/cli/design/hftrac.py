@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.app import invocation, workers
-from netctrl.cli.cases import NetworkName
+from netctrl.cli.cases import NetworkAdded, NetworkName, read_added
 from netctrl.cli.design.common import Wanted, deliver
-from netctrl.cli.options import RATE, TIME, given, kind, option
+from netctrl.cli.options import TIME, given, kind, option
 from netctrl.core.errors import FileError, InvalidValue
-from netctrl.core.units import DURATION_TAKES, RATE_TAKES, parse_count, parse_rate
+from netctrl.core.units import DURATION_TAKES, parse_count
 
 if TYPE_CHECKING:
     from netctrl.model.design.design import HftracDesign
@@ -24,7 +25,6 @@ _SAMPLES = kind("N", int, "a whole number of samples of at least 0, as in 2")
 _HORIZON = kind("T", lambda text: text if text in ("auto", "exact", "truncated") else int(text), HORIZON_TAKES)
 TOLERANCE_TAKES = "a number above 0 and below 1"
 _TOLERANCE = kind("EPS", float, TOLERANCE_TAKES)
-_UNIT = kind("RATE", lambda text: parse_rate(text, zero=True), f"0bit, or {RATE_TAKES}")
 _THREADS = kind("N", int, JOBS_TAKES)
 
 
@@ -33,7 +33,7 @@ def hftrac(
     *,
     network: Annotated[
         NetworkName,
-        option("FILE", "node-link JSON with demands, or the name of one that comes with netctrl, as in tandem"),
+        option("FILE", "a network's file in any format, or the name of one that comes with netctrl, as in tandem"),
     ],
     interval_s: Annotated[float, TIME(f"interval at which rates are set: {DURATION_TAKES}", default="10ms")] = 0.01,
     mu: Annotated[float | None, _MU(MU_TAKES)] = None,
@@ -56,8 +56,7 @@ def hftrac(
     std: Annotated[
         str | None, option("STD", f"standard deviation of demands for which the file gives none: {STD_TAKES}")
     ] = None,
-    capacity: Annotated[float | None, RATE("capacity of links for which the file gives none")] = None,
-    demand_unit: Annotated[float | None, _UNIT("rate of a demand of 1 if the file gives no unit")] = None,
+    added: NetworkAdded | None = None,
     n_jobs: Annotated[int, _THREADS("threads of the localized synthesis, -1: all cores", "--jobs", default="-1")] = -1,
     dask: Annotated[
         str | None, option("ADDRESS", "Dask scheduler on whose workers to run, as in tcp://127.0.0.1:8786")
@@ -71,21 +70,20 @@ def hftrac(
     netctrl design hftrac --network testbed --mu 1
     netctrl design hftrac --network abilene --mu 1 --architecture myopic -o hftrac.json
     """
-    asked = given(locals(), "wanted", "network", "capacity", "demand_unit", "dask")
+    asked = given(locals(), "wanted", "network", "added", "dask")
 
     def made() -> HftracDesign:
         import netctrl
-        from netctrl.model.datasets import network_path
-        from netctrl.model.network import read_network
 
-        path = network_path(network)
+        found, notes, paths = read_added(network, added)
+        for note in notes:
+            warnings.warn(note, stacklevel=1)
         try:
             with workers(dask):
-                found = read_network(path, capacity=capacity, demand_unit=demand_unit)
-                return netctrl.hftrac(found, inputs=[path], argv=invocation(), **asked)
+                return netctrl.hftrac(found, inputs=paths, argv=invocation(), **asked)
         except InvalidValue as error:
             if "." in error.argument or error.argument == "demands":  # an element of the network
-                raise FileError(path, str(error)) from None
+                raise FileError(network, str(error)) from None
             raise
 
     return deliver(wanted, made)

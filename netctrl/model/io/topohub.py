@@ -17,7 +17,7 @@ SIGNAL_SPEED = 2e8
 
 _EDGE = ("dist", "type", "ecmp_fwd", "ecmp_bwd")
 _NODE = ("type",)
-_UNIT_TAKES = (
+UNIT_TAKES = (
     'the argument `demand_unit` (--demand-unit) too: the rate of a demand of 1, as in "1Mbit"; '
     '"0bit" leaves the demands out'
 )
@@ -65,7 +65,7 @@ def demand_records(table: Mapping[Any, Any], unit: float | None, *, directed: bo
         pairs |= {(b, a): value for (a, b), value in pairs.items() if (b, a) not in pairs}
     pairs = {ends: value for ends, value in pairs.items() if value > 0.0}
     if pairs and unit is None:
-        raise InvalidValue("graph.demands", f"{len(pairs)} demands without a unit", _UNIT_TAKES)
+        raise InvalidValue("graph.demands", f"{len(pairs)} demands without a unit", UNIT_TAKES)
     return [{"source": a, "target": b, "mean": value * unit} for (a, b), value in pairs.items()] if unit else []
 
 

@@ -80,7 +80,7 @@ def test_a_file_says_it(tmp_path: Path) -> None:
 def test_a_graph_is_a_file_beside_it_or_a_table(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_bytes(GRAPH.to_json())
     assert read(tmp_path, TEXT.replace('"testbed"', '"mine.json"')) == SAME
-    with pytest.raises(FileError, match=r"network\.graph: got 'testbd', takes a JSON file, or one of abilene"):
+    with pytest.raises(FileError, match=r"network\.graph: got 'testbd', takes a network's file, or one of abilene"):
         read(tmp_path, TEXT.replace('"testbed"', '"testbd"'))
     table = 'links = [{ source = "a", target = "b", capacity = "1Mbit", id = "x" }], demands = [%s]'
     text = TEXT.replace('"testbed"', f"{{ {table} }}").replace('id = "p1"', 'id = "d"')
