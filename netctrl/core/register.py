@@ -233,8 +233,7 @@ TCP_SENDERS = Registry(
 """Name of a TCP sender's window -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
 
 LINK_LAWS = Registry("control", "netctrl.link_laws", {}, "netctrl.scenario.network.policy:LinkLaw")
-"""Kind of a control of another package -> its `netctrl.scenario.network.policy.LinkLaw`. Read when scenarios are
-imported."""
+"""Kind of a control of another package -> its `netctrl.scenario.network.policy.LinkLaw`, read with scenarios."""
 
 RUNNING_LAWS = Registry("law", "netctrl.running_laws", {"mpc": "netctrl.mpc.law:RunningMpc"})
 """Kind of a law that is more than a table of numbers -> class that runs it, from the law and what was applied."""
@@ -258,8 +257,7 @@ CERTIFIED = Registry(
         "hpcc": "netctrl.certificates.ecn.hpcc:hpcc",
     },
 )
-"""Name of a law that is certified with an implementation's own numbers -> function that makes its subject from its
-parameters. The other laws of QUEUE_LAWS are certified from their steps."""
+"""Name of a law certified with an implementation's numbers -> its subject's function; others go by their steps."""
 
 RATE_SENDERS = Registry(
     "sender",

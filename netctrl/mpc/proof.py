@@ -26,12 +26,11 @@ from netctrl.mpc.estimate import Estimator, steady_target, with_disturbances
 from netctrl.mpc.law import free_loop
 from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, history, vector
+from netctrl.mpc.qp.invariant import EXACT, MOST_ROWS, MOST_STEPS, invariant
 from netctrl.mpc.stages import Given, Stages, stages
 
-_MOST_STEPS, _MOST_ROWS, _MOST_RANGES = 400, 2000, 8
-_IMPLIED = 1e-9  # relative to a bound: rows that are met this closely are implied
+_MOST_RANGES = 8
 _INSIDE = 1e-9  # least distance of the steady state from a bound, relative to both
-_EXACT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 _SETTLED = 1e-9  # relative residual of a steady state
 
 
@@ -104,7 +103,7 @@ class MpcProof:
             "A_ub": np.column_stack([rows, -E[:, :q] @ vector("direction", direction, q)]),
             "b_ub": bound + E @ theta,
             "bounds": [(None, None)] * rows.shape[1] + [(0.0, None)],
-            "options": _EXACT,
+            "options": EXACT,
         }
         found = linprog(**asked, method="highs")
         if found.status not in (0, 3):
@@ -265,7 +264,7 @@ def prove_mpc(
     box[count:, q:] = -np.eye(count)
     found = invariant(moves, np.vstack([box, np.hstack([G, S[:, varied] * half[varied]]) / b[:, None]]))
     if found is None:
-        said = f"the terminal set has over {_MOST_ROWS} rows, or needs over {_MOST_STEPS} samples: take greater weights"
+        said = f"the terminal set has over {MOST_ROWS} rows, or needs over {MOST_STEPS} samples: take greater weights"
         return failed(f"{said} on what settles slowly, longer samples, or narrower ranges", gain=K)
     kept, steps = found
     kept = kept[kept[:, :q].any(axis=1)]
@@ -295,51 +294,6 @@ def _range(name: str, value: Any, size: int) -> np.ndarray:
     if not np.isfinite(found).all():
         raise InvalidValue(name, found.tolist(), f"{size} finite numbers")
     return np.column_stack([found, found])
-
-
-def invariant(Phi: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, int] | None:
-    """Rows H, (l, q), of the set {z: G Φ^t z ≤ 1 for all t} = {H z ≤ 1}, and the last t that adds to it.
-
-    None where it has too many rows, or takes too long.
-    """
-    kept, now = np.zeros((0, len(Phi))), G
-    for t in range(_MOST_STEPS):
-        added = []
-        for row in now:
-            known = np.vstack([kept, *added]) if added else kept
-            if _most(row, known) > 1.0 + _IMPLIED:
-                added.append(row[None])
-        if not added:
-            return _irredundant(kept), max(t - 1, 0)
-        kept, now = np.vstack([kept, *added]), now @ Phi
-        if len(kept) > _MOST_ROWS:
-            return None
-    return None
-
-
-def _most(row: np.ndarray, rows: np.ndarray) -> float:
-    """Greatest row z where rows z ≤ 1; infinite without a bound."""
-    from scipy.optimize import linprog
-
-    size = np.linalg.norm(row)
-    if not size > 0.0:
-        return 0.0
-    if not len(rows):
-        return np.inf
-    found = linprog(
-        -row / size, A_ub=rows, b_ub=np.ones(len(rows)), bounds=(None, None), method="highs", options=_EXACT
-    )
-    return float(-found.fun * size) if found.status == 0 else np.inf
-
-
-def _irredundant(rows: np.ndarray) -> np.ndarray:
-    """Rows without those that the others imply; the later ones first, which more often are."""
-    kept = list(range(len(rows)))
-    for i in reversed(range(len(rows))):
-        others = [j for j in kept if j != i]
-        if _most(rows[i], rows[others]) <= 1.0 + _IMPLIED:
-            kept = others
-    return rows[kept]
 
 
 def _off(problem: MpcProblem, every: np.ndarray, v: np.ndarray, nd: int) -> bool:

@@ -9,7 +9,8 @@ import pytest
 
 import netctrl
 from netctrl.frequency.hinf_norm import discrete_disk_margin
-from netctrl.mpc.proof import MpcProof, invariant, prove_mpc
+from netctrl.mpc.proof import MpcProof, prove_mpc
+from netctrl.mpc.qp.invariant import invariant
 from netctrl.mpc.qp.program import QPStatus
 from netctrl.mpc.receding import receding_controller, start_receding, step_receding
 
