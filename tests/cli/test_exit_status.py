@@ -83,6 +83,7 @@ ANSWERED = {
     "kernel list": GOOD,
     "completion bash": GOOD,
     "sweep --help": GOOD,
+    "what-if abilene --fail none": GOOD,
     "simulate --help": GOOD,
     "excite --range 5Mbit:90Mbit": GOOD,
     "identify --help": GOOD,
