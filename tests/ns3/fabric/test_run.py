@@ -256,7 +256,7 @@ def test_a_program_is_written_without_a_run(tmp_path, capsys):
         (["--scenario", "mpcc-fat-tree"], "pfc: got 'Pfc'"),
         (
             ["DESIGN", "--scenario", "arc-staircase"],
-            "expected one of arc or hftrac or connet or pacing, for links and flows",
+            "expected one of arc or hftrac or mpc or connet or pacing, for links and flows",
         ),
         (["--scenario", "mpcc-dumbbell", "--runs", "3"], "--runs"),
         (["DESIGN", "--governor"], "--governor"),

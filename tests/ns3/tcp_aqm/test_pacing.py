@@ -285,7 +285,7 @@ def test_a_program_is_written_without_a_run(tmp_path, capsys):
         (["DESIGN", "--run", "--result", "a.json"], ".csv or .parquet"),
         (
             ["MPCC", "--scenario", "PEERS"],
-            "this is a Design of mpcc; expected one of arc or hftrac or connet or pacing",
+            "this is a Design of mpcc; expected one of arc or hftrac or mpc or connet or pacing",
         ),
     ],
     ids=str,
