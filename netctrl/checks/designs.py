@@ -16,7 +16,7 @@ import msgspec
 from netctrl.certificates.box import Where
 from netctrl.certificates.codel import CodelSubject, cycle_felt
 from netctrl.certificates.verdict import absent
-from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number
+from netctrl.core.errors import InvalidValue, NoAdmissibleDesign, Status, checked_number, checked_word
 from netctrl.core.units import TIMES, checked_quantity, format_quantity
 from netctrl.design.queue.design import Problem, candidates, law_of, problem_of, searched, shipped_of
 from netctrl.design.queue.record import Asked, Objective, QueueDesign
@@ -114,7 +114,8 @@ def queue_design(
         None if step_s is None else checked_quantity("step", step_s, "a time above 0 in seconds", TIMES),
     )
     wanted = next((name for name, value in zip(("p99", "utilization", "step"), asked, strict=True) if value), None)
-    objective = objective or ("speed" if wanted is None and law not in CODELS else "figures")
+    usual: Objective = "speed" if wanted is None and law not in CODELS else "figures"
+    objective = usual if objective is None else checked_word("objective", objective, ("figures", "speed", "margin"))
     if wanted is not None and objective != "figures":
         raise InvalidValue(wanted, asked._asdict(), f"no value with the objective {objective}")
     problem = problem_of(law, parameters, objective, asked, disk_margin, where)
