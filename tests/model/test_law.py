@@ -22,7 +22,7 @@ def design(**options) -> HftracDesign:
 
 LAWS = {
     StaticGain: {"architecture": "god"},
-    FirGain: {"architecture": "coordinated", "horizon": 24},
+    FirGain: {"architecture": "coordinated"},
     AgedGain: {"architecture": "coordinated", "horizon": "exact"},
     MyopicGain: {"architecture": "myopic"},
 }
