@@ -132,7 +132,7 @@ WALKS = {
     "BBR and Cubic on a Starlink-like trace": ("evaluate an AQM or a sender", "bbr: 101 Mbit/s"),
     "my own AQM in ns-3": ("Bring your own law", "--compare fluid,packet,ns3"),
     "1,000 points on Dask": ("sweeps on a cluster", "--dask tcp://"),
-    "each link of a GraphML failed": ("Your own network in fifteen minutes", "read_graphml"),
+    "each link of a GraphML failed": ("Your own network in fifteen minutes", "what_if"),
     "curl at 20 Mbit/s": ("pace a sender", "curl"),
     "HFTraC's Fig. 7": ("HFTraC", "Figure 7: load"),
     "in Jupyter": ("Tutorials", "My queue: what users feel", "pie.explore()"),
