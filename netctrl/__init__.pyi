@@ -25,7 +25,6 @@ from netctrl.engines.sweep import sweep as sweep
 from netctrl.evaluation.run import evaluate as evaluate
 from netctrl.frequency.certified.disk import disk_margin as disk_margin
 from netctrl.frequency.certified.interchange import from_control as from_control
-from netctrl.frequency.margins import gain_band as gain_band
 from netctrl.frequency.margins import margins as margins
 from netctrl.ident.excite import gbn as gbn
 from netctrl.ident.excite import multisine as multisine
@@ -60,7 +59,6 @@ from netctrl.sim.network.tune import max_utilization as max_utilization
 from netctrl.sim.network.tune import pareto_front as pareto_front
 from netctrl.sim.network.tune import tune as tune
 from netctrl.sim.packet.tracking import access_link_signals as access_link_signals
-from netctrl.synthesis.riccati.dare import solve_dare as solve_dare
 
 __version__: str
 __all__ = [
@@ -99,7 +97,6 @@ __all__ = [
     "evaluate",
     "fat_tree",
     "from_control",
-    "gain_band",
     "gbn",
     "hftrac",
     "identify",
@@ -120,7 +117,6 @@ __all__ = [
     "routed",
     "scenario_law",
     "simulate",
-    "solve_dare",
     "solve_mpc",
     "start_pacing",
     "sweep",

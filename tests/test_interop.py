@@ -78,7 +78,7 @@ def test_a_sweep_may_be_a_file(tmp_path) -> None:
     ("call", "argument", "said"),
     [
         (lambda: netctrl.hftrac("merg", 0.01, mu=1.0), "network", "did you mean 'merge'?"),
-        (lambda: netctrl.hftrac(7, 0.01, mu=1.0), "network", "a networkx graph, a file's path, or one of abilene"),
+        (lambda: netctrl.hftrac(7, 0.01, mu=1.0), "network", "a DataFrame of links, a file's path, or one of abilene"),
         (lambda: netctrl.connet("connet-papre"), "model", "did you mean 'connet-paper'?"),
         (lambda: netctrl.connet(None), "model", "an IdentifiedModel"),
         (lambda: netctrl.sweep("hftrac-tesbed"), "sweep", "did you mean 'hftrac-testbed'?"),

@@ -203,7 +203,8 @@ def gain_band(
 
     Examples
     --------
-    >>> from netctrl import DelayLoop, gain_band
+    >>> from netctrl import DelayLoop
+    >>> from netctrl.frequency.margins import gain_band
     >>> band = gain_band(DelayLoop(gain=1.0, delay=1.0, integrators=1, leads=(), lags=()))
     >>> round(band.low, 4), round(band.high, 4), round(band.limit, 4)
     (0.5236, 0.7873, 1.5708)

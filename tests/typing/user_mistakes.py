@@ -5,6 +5,7 @@ import numpy as np
 
 import netctrl
 from netctrl import Network, Scenario, identify, simulate
+from netctrl.frequency.margins import gain_band
 from netctrl.scenario.links import Link
 
 netctrl.arcs(50)  # wrong
@@ -28,7 +29,7 @@ netctrl.pacing("paper")  # wrong
 netctrl.pacing(mode="paper").certificate.target_rtt  # wrong
 
 margins = netctrl.margins(control.tf([2], [1, 3, 3, 1]), delays=0.5)  # wrong
-netctrl.gain_band(2.0)  # wrong
+gain_band(2.0)  # wrong
 loop = netctrl.DelayLoop(gain=1.0, delay=0.1, integrators=1, leads=(), lags=())
 text: str = netctrl.margins(loop).phase_margin_deg  # wrong
 u = np.ones(100)

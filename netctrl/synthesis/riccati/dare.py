@@ -120,8 +120,8 @@ def solve_dare(
 
     Examples
     --------
-    >>> import netctrl
-    >>> solution = netctrl.solve_dare([[1.0]], [[1.0]], [[1.0]], [[1.0]])
+    >>> from netctrl.synthesis.riccati.dare import solve_dare
+    >>> solution = solve_dare([[1.0]], [[1.0]], [[1.0]], [[1.0]])
     >>> str(solution.status), round(float(solution.X[0, 0]), 4), round(float(solution.K[0, 0]), 4)
     ('stabilising', 1.618, -0.618)
 

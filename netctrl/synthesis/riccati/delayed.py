@@ -55,7 +55,7 @@ def delayed_regulator(
     Parameters
     ----------
     A, B, Q, R : array_like or sparse, shapes (n, n), (n, m), (n, n), (m, m)
-        Dynamics and weights, as in `netctrl.solve_dare`.
+        Dynamics and weights, as in `netctrl.synthesis.riccati.dare.solve_dare`.
     W : array_like or sparse, shape (n, n)
         Covariance of the disturbance, positive semidefinite.
     delay : int
