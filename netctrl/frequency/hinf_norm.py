@@ -119,6 +119,10 @@ def bandwidth(system: StateSpace) -> float | None:
     return None
 
 
+CAREFUL_ALPHA = 2.0 / 3.0
+"""Disk margin that designs ask for: a gain twice as high, or 37 degrees."""
+
+
 class DiskMargin(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Disk margin at the plant's input: any factor f = (1 + δ/2)/(1 − δ/2), |δ| < α, leaves the loop stable.
 

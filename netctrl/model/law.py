@@ -140,12 +140,8 @@ class MyopicGain(_LinkRates, frozen=True, kw_only=True, tag="myopic", eq=False):
 LinkRateLaw = StaticGain | FirGain | AgedGain | MyopicGain
 
 
-class _Observer(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", eq=False):
-    """A law with which p outputs follow references r by m inputs, with an observer of n states.
-
-    Internally, inputs and outputs are deviations from their offsets, in the model's units. v is the input after
-    saturation, so the observer accounts for saturation.
-    """
+class SignalLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", eq=False):
+    """A law between named signals of a model: p outputs and m inputs."""
 
     interval_s: float
     """Sampling interval [s]."""
@@ -161,6 +157,15 @@ class _Observer(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", eq=Fal
     """(m,) inputs at the model's zero."""
     output_offset: np.ndarray
     """(p,) outputs at the model's zero."""
+
+
+class _Observer(SignalLaw, frozen=True, kw_only=True, eq=False):
+    """A law with which p outputs follow references r by m inputs, with an observer of n states.
+
+    Internally, inputs and outputs are deviations from their offsets, in the model's units. v is the input after
+    saturation, so the observer accounts for saturation.
+    """
+
     low: np.ndarray
     """(m,) lowest inputs."""
     high: np.ndarray

@@ -78,6 +78,11 @@ def law_problem(law: MpcLaw) -> MpcProblem:
     return problem_of(StateSpace(law.A, law.B, law.C, law.D, law.interval_s), law.problem)
 
 
+def ahead(problem: MpcProblem) -> int:
+    """Samples of references and disturbances that a plan needs, from now on."""
+    return int(problem.delays.min()) + problem.horizon + 1
+
+
 class RunningMpc:
     """An MPC law at work, in its own units, offsets included.
 
@@ -105,7 +110,7 @@ class RunningMpc:
 
     def __init__(self, law: MpcLaw, applied: Any = None) -> None:
         problem = law_problem(law)
-        self.law, self.lead = law, int(problem.delays.min()) + problem.horizon + 1
+        self.law, self.lead = law, ahead(problem)
         self._moved, self._other = problem.manipulated, list(problem.measured)
         options: dict[str, Any] = {
             "hold": law.hold,
@@ -151,7 +156,64 @@ class RunningMpc:
         return self.state.applied + law.input_offset[self._moved]
 
 
-def free_loop(problem: MpcProblem, estimator: Estimator | None = None, later: int = 0) -> StateSpace:
+class LatePlant:
+    """A problem's plant with the delays of its inputs, in deviations; `state` (n,) is its state.
+
+    Parameters
+    ----------
+    problem : MpcProblem
+    state : ndarray, shape (n,)
+    applied : ndarray, shape (m,)
+        Inputs applied for long.
+    """
+
+    def __init__(self, problem: MpcProblem, state: np.ndarray, applied: np.ndarray) -> None:
+        plant = problem.plant
+        self._A, self._B, self._C, self._D = (dense(part) for part in (plant.A, plant.B, plant.C, plant.D))
+        self._moved, self._other, self._late = problem.manipulated, list(problem.measured), problem.delays
+        self.state, self._past = state, np.tile(applied, (int(self._late.max()) + 1, 1))
+
+    def _acting(self, age: np.ndarray, disturbances: np.ndarray) -> np.ndarray:
+        found = np.zeros(self._B.shape[1])
+        found[self._moved] = self._past[len(self._past) - 1 - age, np.arange(len(age))]
+        found[self._other] = disturbances
+        return found
+
+    def outputs(self, disturbances: np.ndarray) -> np.ndarray:
+        """Outputs (p,) before this sample's inputs are decided: those without delay have no direct effect on them."""
+        return self._C @ self.state + self._D @ self._acting(np.maximum(self._late - 1, 0), disturbances)
+
+    def advance(self, applied: np.ndarray, disturbances: np.ndarray, untold: np.ndarray | float = 0.0) -> None:
+        """A sample with these inputs, and with what is added untold where they act."""
+        self._past = np.vstack([self._past[1:], applied])
+        acting = self._acting(self._late, disturbances)
+        acting[self._moved] += untold
+        self.state = self._A @ self.state + self._B @ acting
+
+
+def free_law(problem: MpcProblem, estimator: Estimator | None = None) -> np.ndarray:
+    """The law while no bound is active: matrix from [estimate; past inputs; measured] to [inputs; next estimate; next
+    past inputs]."""
+    # The steps themselves are the law: without bounds they are linear, so that units tell their matrix.
+    free: dict[str, Any] = {
+        f"{name}_{end}": sign * np.inf for name in GROUPS for end, sign in (("lower", -1.0), ("upper", 1.0))
+    }
+    free |= {"mixed_states": None, "mixed_inputs": None, "terminal_rows": None}
+    free |= {"terminal_upper": np.inf, "terminal_moved": None}
+    law = receding_controller(replace(problem, **free), estimator=estimator)
+    start = start_receding(law, np.zeros(problem.n_inputs))
+    ends = np.cumsum([len(start.estimate), start.past.size])
+    columns = []
+    for unit in np.eye(ends[-1] + (problem.plant.n_outputs if estimator else problem.plant.n_states)):
+        estimate, past, measured = np.split(unit, ends)
+        now = step_receding(law, start._replace(estimate=estimate, past=past.reshape(start.past.shape)), measured)
+        columns.append(np.concatenate([now.applied, now.estimate, now.past.ravel()]))
+    return np.array(columns).T
+
+
+def free_loop(
+    problem: MpcProblem, estimator: Estimator | None = None, later: int = 0, law: np.ndarray | None = None
+) -> StateSpace:
     """S − T at the plant's input while no bound is active, of which `discrete_disk_margin` tells the loop's margin.
 
     Its A is that of the whole loop, with all delays and the estimator: the law predicts by the inputs that it sent, and
@@ -164,32 +226,27 @@ def free_loop(problem: MpcProblem, estimator: Estimator | None = None, later: in
         Of `netctrl.mpc.estimate.mpc_estimator`; by default the state is measured.
     later : int
         Samples by which inputs act later than the problem says.
+    law : ndarray, optional
+        Its `free_law`, where several loops are wanted.
     """
-    # The steps themselves are the law: without bounds they are linear, so that units tell their matrices.
-    free: dict[str, Any] = {
-        f"{name}_{end}": sign * np.inf for name in GROUPS for end, sign in (("lower", -1.0), ("upper", 1.0))
-    }
-    free |= {"mixed_states": None, "mixed_inputs": None, "terminal_rows": None}
-    free |= {"terminal_upper": np.inf, "terminal_moved": None}
-    law = receding_controller(replace(problem, **free), estimator=estimator)
-    start = start_receding(law, np.zeros(problem.n_inputs))
+    law = free_law(problem, estimator) if law is None else law
     moved, late = problem.manipulated, problem.delays + later
     A, B, C, D = (dense(part) for part in (problem.plant.A, problem.plant.B, problem.plant.C, problem.plant.D))
     n, B, D = len(A), B[:, moved], D[:, moved]
     m, age, line = len(moved), problem.measurement_delay, int(late.max())
     size = len(C) if estimator else n
-    parts = np.cumsum([n, line * m, age * size, len(start.estimate), start.past.size])
+    parts = np.cumsum([n, line * m, age * size, law.shape[1] - size])
 
     def step(state: np.ndarray, w: np.ndarray) -> np.ndarray:
-        x, under_way, seen, estimate, past, _ = np.split(state, parts)
+        x, under_way, seen, known, _ = np.split(state, parts)
         sent, seen = under_way.reshape(line, m), seen.reshape(age, size)
         acting = np.array([sent[line - late[j], j] if late[j] else 0.0 for j in range(m)])
         seen = np.vstack([seen, C @ x + D @ acting if estimator else x])
-        now = step_receding(law, start._replace(estimate=estimate, past=past.reshape(-1, m)), seen[0])
-        sent = np.vstack([sent, now.applied + w])
+        applied, known = np.split(law @ np.concatenate([known, seen[0]]), [m])
+        sent = np.vstack([sent, applied + w])
         acting = np.array([sent[line - late[j], j] for j in range(m)])
-        after = A @ x + B @ acting, sent[1:].ravel(), seen[1:].ravel(), now.estimate, now.past.ravel()
-        return np.concatenate([*after, 2.0 * now.applied + w])
+        after = A @ x + B @ acting, sent[1:].ravel(), seen[1:].ravel(), known
+        return np.concatenate([*after, 2.0 * applied + w])
 
     units = np.eye(parts[-1] + m)
     columns = np.array([step(each[: parts[-1]], each[parts[-1] :]) for each in units]).T

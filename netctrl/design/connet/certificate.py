@@ -9,7 +9,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.design.connet.slopes import SlopeCheck, check_slopes
-from netctrl.frequency.hinf_norm import bandwidth, discrete_disk_margin
+from netctrl.frequency.hinf_norm import CAREFUL_ALPHA, bandwidth, discrete_disk_margin
 from netctrl.laws.tracking.tracking import linearised
 from netctrl.model.design.connet import ConnetCertificate, DrawnLoops, ReferenceCheck, SlopeProof
 from netctrl.model.fit import Draws, central, settled
@@ -21,7 +21,6 @@ from netctrl.synthesis.riccati.tracking import TrackingLoop, tracking_loop
 
 SURE = 0.95
 """Least share of the models that a trace allows, with which a loop is to be stable."""
-_MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _GAIN_CHANGE = 0.2
 _TRACKS = 0.01
 _OFF_CURVE = 0.05
@@ -90,7 +89,7 @@ def certificate(
         status = Status.UNSTABLE
     elif (
         any(_is_off(each) for each in (error, proof["dc_error_gain"]))
-        or proof["disc_alpha"] < _MIN_ALPHA
+        or proof["disc_alpha"] < CAREFUL_ALPHA
         or any(doubts(model, made, checks, None if slopes is None else slopes.proof, proof["drawn"]))
     ):
         status = Status.STABLE
@@ -215,9 +214,9 @@ def _warnings(model: IdentifiedModel, made: Made, proof: dict, controller: np.nd
     if outside.any():
         largest = float(np.abs(controller).max())
         yield f"the controller by itself isn't stable (|pole| {largest:.6g}): in saturation or open loop it diverges"
-    if proof["disc_alpha"] < _MIN_ALPHA:
+    if proof["disc_alpha"] < CAREFUL_ALPHA:
         yield (
-            f"disk margin {proof['disc_alpha']:.3g} is below {_MIN_ALPHA:.3g} (a gain twice as high):"
+            f"disk margin {proof['disc_alpha']:.3g} is below {CAREFUL_ALPHA:.3g} (a gain twice as high):"
             " take a larger input weight"
         )
     if proof["untracked"]:

@@ -10,7 +10,8 @@ import numpy as np
 from netctrl.core.errors import InvalidValue
 from netctrl.model.design.design import MpcDesign
 from netctrl.model.design.mpc import MpcCourse, MpcExtreme, MpcLaw
-from netctrl.mpc.law import RunningMpc
+from netctrl.mpc.estimate import steady_target
+from netctrl.mpc.law import LatePlant, RunningMpc, ahead, law_problem
 
 
 class Course(NamedTuple):
@@ -59,45 +60,31 @@ def mpc_course(law: MpcLaw, course: MpcCourse, reference: np.ndarray, disturbanc
     disturbances : ndarray, shape (nw,)
         Likewise.
     """
-    running = RunningMpc(law)
-    problem = running.controller.problem
-    A, B, C, D = law.A, law.B, law.C, law.D
+    problem = law_problem(law)
     moved, other, T = problem.manipulated, list(problem.measured), course.samples
-    lead = running.lead if law.preview else 1
-    m, d, old = len(moved), problem.delays, problem.measurement_delay
+    lead = ahead(problem) if law.preview else 1
+    n, m, old = len(law.A), len(moved), problem.measurement_delay
     r = _over("course.references", course.references, reference, T + lead, law.interval_s)
     w = _over("course.disturbances", course.disturbances, disturbances, T + lead, law.interval_s)
     untold = _over("course.unmeasured", course.unmeasured, np.zeros(m), T, law.interval_s)
     # It starts at rest, at the steady state of the first reference and disturbance.
-    eye = np.eye(len(A))
-    left = np.block([[A - eye, B[:, moved]], [C, D[:, moved]]])
-    away = w[0] - law.input_offset[other]
-    right = np.concatenate([-B[:, other] @ away, r[0] - law.output_offset - D[:, other] @ away])
-    rest = np.linalg.pinv(left, rcond=1e-9) @ right
-    x, u = rest[: len(A)], rest[len(A) :]
-    running = RunningMpc(law, u + law.input_offset[moved])
+    drawn = w - law.input_offset[other]
+    rest = steady_target(problem, 0).constant @ np.concatenate([r[0] - law.output_offset, np.zeros(m), drawn[0]])
+    plant, running = LatePlant(problem, rest[:n], rest[n:]), RunningMpc(law, rest[n:] + law.input_offset[moved])
     if law.estimator is not None:
         first = running.state.estimate.copy()
-        first[: len(A)] = x
+        first[:n] = plant.state
         running.state = running.state._replace(estimate=first)
-    past, seen = [u] * (int(d.max()) + 1), []
-    outputs, inputs = np.empty((T, len(C))), np.empty((T, m))
+    seen, outputs, inputs = [], np.empty((T, len(law.C))), np.empty((T, m))
     failed = 0
     for k in range(T):
-        acting = np.zeros(B.shape[1])
-        acting[other] = w[k] - law.input_offset[other]
-        # An input without delay has no direct effect on an output that is measured before it is decided.
-        acting[moved] = [past[len(past) - max(int(late), 1)][j] for j, late in enumerate(d)]
-        outputs[k] = C @ x + D @ acting + law.output_offset
-        seen.append(outputs[k] if law.estimator is not None else x)
+        outputs[k] = plant.outputs(drawn[k]) + law.output_offset
+        seen.append(outputs[k] if law.estimator is not None else plant.state)
         inputs[k] = running.decide(seen[max(k - old, 0)], r[k : k + lead], w[k : k + lead])
         failed += running.state.failing > 0
-        past = [*past[1:], inputs[k] - law.input_offset[moved]]
-        acting[moved] = [past[-1 - int(late)][j] for j, late in enumerate(d)]
-        acting[moved] += untold[k]
-        x = A @ x + B @ acting
+        plant.advance(inputs[k] - law.input_offset[moved], drawn[k], untold[k])
         if law.link is not None:
-            x = np.maximum(x, 0.0)
+            plant.state = np.maximum(plant.state, 0.0)
     time = law.interval_s * np.arange(T)
     ends = problem.input_lower + law.input_offset[moved], problem.input_upper + law.input_offset[moved]
     bounds = {"inputs": np.array(ends)}

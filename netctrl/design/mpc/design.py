@@ -23,19 +23,18 @@ from netctrl.core.errors import (
     checked_whole,
 )
 from netctrl.design.mpc.course import mpc_course
-from netctrl.frequency.hinf_norm import DiskMargin, diagonal_disk_margin
+from netctrl.frequency.hinf_norm import CAREFUL_ALPHA, DiskMargin, diagonal_disk_margin
 from netctrl.model.design.design import MpcDesign
-from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcLaw, MpcRegion, is_queue
+from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcLaw, MpcRegion, check_queue
 from netctrl.model.io.fields import duration, label, texts
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.estimate import Estimator
-from netctrl.mpc.law import estimator_of, free_loop, problem_data
+from netctrl.mpc.law import estimator_of, free_law, free_loop, problem_data
 from netctrl.mpc.plan import formulated
 from netctrl.mpc.problem import MpcProblem, history, vector
 from netctrl.mpc.proof import MpcProof, prove_mpc
 
-MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _MOST_LATER = 100
 _LINK = {"inputs": ("rate", "arrivals"), "outputs": ("backlog",)}
 _LINK |= {"input_units": ("Mbit/s", "Mbit/s"), "output_units": ("Mbit",)}
@@ -154,11 +153,7 @@ def design_mpc(
     names = {"inputs": inputs, "outputs": outputs, "input_units": input_units, "output_units": output_units}
     if link is not None:
         link = label("link", link)
-        if problem.measured != (1,) or not is_queue(
-            *(dense(x) for x in (plant.A, plant.B, plant.C, plant.D)), plant.dt
-        ):
-            takes = "a plant as link_rate_plant makes it: one state, the backlog; rate and measured arrivals as inputs"
-            raise InvalidValue("link", link, f"None, or {takes}")
+        check_queue(link, *(dense(part) for part in (plant.A, plant.B, plant.C, plant.D)), plant.dt, other)
         names |= {name: value for name, value in _LINK.items() if not names[name]}
         if not np.min(checked_numbers("reference", reference, "backlogs of at least 0")) >= 0.0:
             raise InvalidValue("reference", reference, "backlogs of at least 0")
@@ -243,12 +238,13 @@ class _Margins(NamedTuple):
 
 def _margins(problem: MpcProblem, kalman: Estimator | None) -> _Margins:
     """Of the loop while no bound is active."""
-    loop = free_loop(problem, kalman)
+    law = free_law(problem, kalman)
+    loop = free_loop(problem, kalman, law=law)
     radius = _radius(loop)
     if not radius < 1.0:
         return _Margins(radius, None, 0)
     later = 0
-    while later < _MOST_LATER and _radius(free_loop(problem, kalman, later + 1)) < 1.0:
+    while later < _MOST_LATER and _radius(free_loop(problem, kalman, later + 1, law)) < 1.0:
         later += 1
     return _Margins(radius, diagonal_disk_margin(loop), later if later < _MOST_LATER else None)
 
@@ -267,7 +263,7 @@ def _certificate(
 ) -> MpcCertificate:
     problem, u0 = proof.problem, law.input_offset
     radius, disk, later = _margins(problem, kalman)
-    careful = disk is not None and disk.alpha >= MIN_ALPHA * (1.0 - 1e-9)
+    careful = disk is not None and disk.alpha >= CAREFUL_ALPHA * (1.0 - 1e-9)
     program = formulated(problem)
     signals, outside, failed = (), 0, 0
     if course is not None and radius < 1.0:
@@ -329,10 +325,10 @@ def _region(law: MpcLaw, proof: MpcProof) -> tuple[MpcRegion, ...]:
 def _warnings(law: MpcLaw, made: dict[str, Any], kalman: Estimator | None) -> Iterator[str]:
     if made["spectral_radius"] >= 1.0:
         yield "the loop isn't stable while no bound is active: take a longer horizon, or weights on all outputs"
-    elif made["disc_alpha"] < MIN_ALPHA * (1.0 - 1e-9):
+    elif made["disc_alpha"] < CAREFUL_ALPHA * (1.0 - 1e-9):
         remedy = "a greater rate_weight or input_weight"
         remedy += ", or less disturbance_noise" if kalman is not None and kalman.n_disturbances else ""
-        yield f"disk margin {made['disc_alpha']:.3g} is below {MIN_ALPHA:.3g} (a gain twice as high): take {remedy}"
+        yield f"disk margin {made['disc_alpha']:.3g} is below {CAREFUL_ALPHA:.3g} (a gain twice as high): take {remedy}"
     for reason in made["missing"]:
         yield f"not proved: {reason}"
     if made["proved"] and kalman is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, Status, checked_flag, checked_number, checked_whole
 from netctrl.core.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
 from netctrl.frequency.delayed_integrator import IntegratorMargins, integrator_margins
+from netctrl.frequency.hinf_norm import CAREFUL_ALPHA
 from netctrl.laws.window.explicit import decide_for_queues, decide_window
 from netctrl.model.design.design import MpccDesign
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
@@ -33,7 +34,6 @@ from netctrl.mpc.qp.program import QPSolution, QPStatus
 from netctrl.mpc.qp.solve import failure, open_solver
 from netctrl.plants.window import window_course
 
-_MIN_ALPHA = 2.0 / 3.0  # a gain twice as high, or 37 degrees
 _STATES = 200
 _AGREES = 1e-6
 _LONGEST = 50_000  # acknowledgements for which a burst is followed
@@ -196,7 +196,7 @@ def _certificate(requested: MpccInputs, law: MpccLaw) -> MpccCertificate:
     still = np.flatnonzero(queue > law.packet_size_bytes)
     last = int(still[-1]) + 1 if len(still) else 0
     least = _min_window_weight(requested, law)
-    careful = margins.disc_alpha >= _MIN_ALPHA * (1.0 - 1e-9)
+    careful = margins.disc_alpha >= CAREFUL_ALPHA * (1.0 - 1e-9)
     utilization = law.flows * law.fair_window * law.rate_bit_per_s / (law.bdp_bytes * law.bottleneck_bit_per_s)
     return MpccCertificate(
         **taken(margins, "spectral_radius", "gain_margin", "disc_alpha", "phase_deg"),
@@ -265,7 +265,7 @@ def _min_window_weight(requested: MpccInputs, law: MpccLaw) -> float:
 
     def careful(weight: float) -> bool:
         k = law.B * queue_gain_by_sinh(law.B, requested.horizon, requested.queue_weight, weight)
-        return integrator_margins(k, law.delay_steps, predicts=False).disc_alpha >= _MIN_ALPHA
+        return integrator_margins(k, law.delay_steps, predicts=False).disc_alpha >= CAREFUL_ALPHA
 
     low, high = 1e-12 * requested.queue_weight, 1e-12 * requested.queue_weight
     while not careful(high):
@@ -292,8 +292,8 @@ def _warnings(requested: MpccInputs, law: MpccLaw, margins: IntegratorMargins, d
             f"a standing queue oscillates, since its measurement is {law.delay_steps} acknowledgements old: B K ="
             f" {law.B * law.gain:.4g} is {1.0 / margins.gain_margin:.3g} times the limit; {remedy}"
         )
-    elif margins.disc_alpha < _MIN_ALPHA * (1.0 - 1e-9):
-        yield f"disk margin {margins.disc_alpha:.3g} is below {_MIN_ALPHA:.3g}; {remedy}"
+    elif margins.disc_alpha < CAREFUL_ALPHA * (1.0 - 1e-9):
+        yield f"disk margin {margins.disc_alpha:.3g} is below {CAREFUL_ALPHA:.3g}; {remedy}"
     if difference > _AGREES:
         yield f"closed form and quadratic program differ by {difference:.2g} of P_BD: badly scaled weights"
     filled = requested.rate_bit_per_s * requested.rtt_s / BITS_PER_BYTE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ import numpy as np
 from netctrl.core.errors import InvalidValue, Status
 from netctrl.model.io.fields import number, read_fields, whole
 from netctrl.model.io.record_file import Record
-from netctrl.model.law import ArrayRecord
+from netctrl.model.law import SignalLaw
 
 _MOST_SAMPLES = 100_000
 
@@ -54,33 +55,25 @@ class MpcCourse(Record, frozen=True):
             msgspec.structs.force_setattr(self, name, tuple(rows))
 
 
-def is_queue(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, interval_s: float) -> bool:
-    """Whether a plant is a queue: its backlog falls by the first input, the rate, and grows by the second one."""
+def check_queue(
+    link: str, A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, interval_s: float, measured: Sequence[int]
+) -> None:
+    """InvalidValue where a link's plant is no queue: its backlog falls by the first input, the rate, and grows by the
+    second one, which is measured."""
     shapes = A.shape == (1, 1) and C.shape == (1, 1) and B.shape == D.shape == (1, 2)
     integrates = shapes and A[0, 0] == 1.0 and C[0, 0] == 1.0 and not D.any()
-    return bool(integrates and np.allclose(B, [[-interval_s, interval_s]], rtol=1e-9))
+    if not (integrates and np.allclose(B, [[-interval_s, interval_s]], rtol=1e-9) and list(measured) == [1]):
+        takes = "a plant as link_rate_plant makes it: one state, the backlog; rate and measured arrivals as inputs"
+        raise InvalidValue("link", link, f"None, or {takes}")
 
 
-class MpcLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpc", eq=False):
+class MpcLaw(SignalLaw, frozen=True, kw_only=True, tag="mpc", eq=False):
     """Model predictive control: each sample applies the first input of the plan that `netctrl.MpcProblem` defines.
 
-    `netctrl.mpc.law.RunningMpc` runs it. Matrices and the problem are of deviations from the offsets.
+    `netctrl.mpc.law.RunningMpc` runs it. Matrices and the problem are of deviations from the offsets. Inputs are the
+    plant's: those in the problem's `measured` are measured disturbances.
     """
 
-    interval_s: float
-    """Sampling interval [s]."""
-    inputs: tuple[str, ...]
-    """Names of the plant's inputs; those in the problem's `measured` are measured disturbances."""
-    outputs: tuple[str, ...]
-    """Names of the p outputs."""
-    input_units: tuple[str, ...]
-    """Units of the inputs."""
-    output_units: tuple[str, ...]
-    """Units of the outputs."""
-    input_offset: np.ndarray
-    """Inputs at the model's zero."""
-    output_offset: np.ndarray
-    """(p,) outputs at the model's zero."""
     link: str | None
     """Id of the link whose rate it sets, if it is one for a link: its output is the backlog, its measured disturbance
     the rate that arrives."""
@@ -116,8 +109,9 @@ class MpcLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpc"
         for name, size in {"inputs": inputs, "input_units": inputs, "outputs": p, "output_units": p}.items():
             if len(getattr(self, name)) != size:
                 raise InvalidValue(name, getattr(self, name), f"{size} of them")
-        if self.link is not None and not is_queue(self.A, self.B, self.C, self.D, self.interval_s):
-            raise InvalidValue("link", self.link, "null, or a plant that is a queue: B = [−interval, interval]")
+        if self.link is not None:
+            measured = self.problem.get("measured", ())
+            check_queue(self.link, self.A, self.B, self.C, self.D, self.interval_s, measured)
 
 
 class MpcInputs(Record, frozen=True, eq=False):

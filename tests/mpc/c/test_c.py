@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from c_exports import SANITIZED, checked, written
 from mpc_problems import double_integrator, random_problem
 
 import netctrl
@@ -27,8 +28,6 @@ from netctrl.mpc.stages import Given
 
 pytestmark = pytest.mark.needs("compiler")
 
-STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror", "-O2"]
-SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 MANY = 1_000_000
 LOOP = """
 #include <stddef.h>
@@ -46,27 +45,13 @@ def planar() -> PiecewiseLaw:
     return piecewise_law(double_integrator(horizon=3), -6.0, 6.0)
 
 
-def written(files: Mapping[str, str], folder: Path) -> str:
-    """Write an export; the name of its source."""
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    return next(name for name in files if name.endswith(".c") and name != "check.c")
-
-
-def checked(files: Mapping[str, str], folder: Path, flags: list[str] = STRICT) -> subprocess.CompletedProcess[str]:
-    """Compile an export's program and run it on its vectors."""
-    source = written(files, folder)
-    subprocess.run(["gcc", *STRICT, *flags, "-o", "check", "check.c", source, "-lm"], cwd=folder, check=True)
-    return subprocess.run(["./check", "vectors.txt"], cwd=folder, capture_output=True, text=True, check=False)
-
-
 class Compiled:
     """An export as a shared library: the `call` of its check.c, for many points."""
 
     def __init__(self, files: Mapping[str, str], folder: Path, inputs: int) -> None:
-        source, text = written(files, folder), files["check.c"]
+        sources, text = written(files, folder), files["check.c"]
         (folder / "many.c").write_text(text[: text.index("int main")] + LOOP)
-        command = ["gcc", "-std=c99", "-O2", "-shared", "-fPIC", "-o", "many.so", "many.c", source, "-lm"]
+        command = ["gcc", "-std=c99", "-O2", "-shared", "-fPIC", "-o", "many.so", "many.c", *sources, "-lm"]
         subprocess.run(command, cwd=folder, check=True)
         self.library, self.inputs = ctypes.CDLL(str(folder / "many.so")), inputs
 
@@ -81,7 +66,7 @@ class Compiled:
 @pytest.mark.parametrize("fixed", [False, True])
 def test_explicit_laws_compile_and_pass_their_vectors(planar: PiecewiseLaw, tmp_path: Path, fixed: bool) -> None:
     files = law_in_c(planar, "planar_law", fixed=fixed)
-    ran = checked(files, tmp_path, [*STRICT, *SANITIZED])
+    ran = checked(files, tmp_path, SANITIZED)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert f"At most {planar.most_tests} tests" in files["planar_law.h"]
     made = subprocess.run(["make", "-s", "test"], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -134,7 +119,7 @@ def test_programs_agree_with_the_solver(name: str, tmp_path: Path) -> None:
     """Inputs to 1e-8 of their scale, and infeasible where the solver has a proof; clean under sanitizers."""
     files = program_in_c(PROBLEMS[name], -3.0, 3.0)
     assert len(files["vectors.txt"].splitlines()) > 450
-    ran = checked(files, tmp_path, [*STRICT, *SANITIZED])
+    ran = checked(files, tmp_path, SANITIZED)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
@@ -193,7 +178,7 @@ def test_mpcc_windows(table: tuple[int, int] | None, fixed: bool, tmp_path: Path
     files = window_in_c(design.law, fixed=fixed)
     assert "malloc" not in files["mpcc_window.c"]
     assert not fixed or "double" not in files["mpcc_window.c"]
-    ran = checked(files, tmp_path, [*STRICT, *SANITIZED])
+    ran = checked(files, tmp_path, SANITIZED)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from c_exports import SANITIZED, checked
 
 import netctrl
 from netctrl.cli.export import main
@@ -17,9 +18,6 @@ from netctrl.model.design.mpc import MpcLaw
 from netctrl.mpc.c.controller.controller import controller_in_c
 
 pytestmark = pytest.mark.needs("compiler")
-
-STRICT = ["-std=c99", "-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion", "-Werror", "-O1"]
-SANITIZED = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 def drawn(seed: int) -> MpcLaw:
@@ -59,22 +57,13 @@ def drawn(seed: int) -> MpcLaw:
         return netctrl.design_mpc(problem, **asked | {"estimator": {"disturbance": "none"}}).law
 
 
-def checked(files: dict[str, str], folder: Path, flags: list[str]) -> str:
-    """What an export's own check says, compiled with warnings as errors."""
-    for name, text in files.items():
-        (folder / name).write_text(text)
-    sources = [name for name in files if name.endswith(".c")]
-    subprocess.run(["gcc", *STRICT, *flags, "-o", "check", *sources, "-lm"], cwd=folder, check=True)
-    found = subprocess.run(["./check", "vectors.txt"], cwd=folder, capture_output=True, text=True, check=False)
-    assert found.stderr == ""
-    return found.stdout
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(16))
 def test_a_law_in_c_decides_as_in_python(seed: int, tmp_path: Path) -> None:
     """Through 500 samples, and with no error that a sanitizer sees."""
-    assert "500 samples, 0 wrong" in checked(controller_in_c(drawn(seed), "my_law"), tmp_path, SANITIZED)
+    ran = checked(controller_in_c(drawn(seed), "my_law"), tmp_path, SANITIZED)
+    assert "500 samples, 0 wrong" in ran.stdout
+    assert ran.stderr == ""
 
 
 def test_courses_have_plans_outside_the_region_and_without_a_plan(tmp_path: Path) -> None:
@@ -88,11 +77,11 @@ def test_courses_have_plans_outside_the_region_and_without_a_plan(tmp_path: Path
 
 def test_a_wrong_number_is_found(tmp_path: Path) -> None:
     files = controller_in_c(mpc_from_file(problem_path("uplink")).law, "my_law")
-    assert " 0 wrong" in checked(files, tmp_path, [])
+    assert " 0 wrong" in checked(files, tmp_path).stdout
     *rest, last = files["vectors.txt"].splitlines()
     words = last.split()
     files["vectors.txt"] = "\n".join([*rest, " ".join([*words[:-1], (float.fromhex(words[-1]) + 0.01).hex()])])
-    assert " 1 wrong" in checked(files, tmp_path, [])
+    assert " 1 wrong" in checked(files, tmp_path).stdout
 
 
 def test_the_command_writes_a_design(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

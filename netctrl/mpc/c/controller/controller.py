@@ -11,7 +11,7 @@ from netctrl.model.design.mpc import MpcLaw
 from netctrl.model.io.matrix import dense
 from netctrl.mpc.c.program import AGREEMENT, program_sources
 from netctrl.mpc.c.text import VECTORS, checked_name, files, number, tables, template, vectors
-from netctrl.mpc.law import RunningMpc
+from netctrl.mpc.law import LatePlant, RunningMpc, law_problem
 from netctrl.mpc.problem import MpcProblem
 
 _MANY = 100.0  # times what a program alone may be off: differences stay in the estimate for a while
@@ -148,17 +148,17 @@ def _estimator(problem: MpcProblem, gain: np.ndarray, kept: int) -> tuple[np.nda
 def _course(running: RunningMpc, measured: int, references: int, ahead: int, p: int) -> str:
     """Measurements, references and disturbances of a random course of the law's own plant, with its decisions."""
     law, random = running.law, np.random.default_rng(0)
-    problem = running.controller.problem
-    moved, other, late = problem.manipulated, list(problem.measured), problem.delays
+    problem = law_problem(law)
+    moved, other = problem.manipulated, list(problem.measured)
     low, high = (
         np.where(np.isfinite(end), end, usual) for end, usual in zip(problem.input_limits, (-1.0, 1.0), strict=True)
     )
-    width, nw, n = high - low, len(other), len(law.A)
+    width, nw = high - low, len(other)
     # How far inputs move states within a horizon, and outputs with them.
     powers = [np.linalg.matrix_power(law.A, k) for k in range(min(problem.horizon, 50))]
     far = sum(np.abs(power @ law.B[:, moved]) for power in powers) @ width
     reach = np.abs(law.C) @ far + np.abs(law.D[:, moved]) @ width
-    x, past = np.zeros(n), [law.safe_input - law.input_offset[moved]] * (int(late.max()) + 1)
+    plant = LatePlant(problem, np.zeros(len(law.A)), law.safe_input - law.input_offset[moved])
     r, w = np.tile(law.reference - law.output_offset, (ahead, 1)), np.zeros((ahead, nw))
     rows, codes, decided = [], [], []
     for _ in range(VECTORS):
@@ -167,11 +167,8 @@ def _course(running: RunningMpc, measured: int, references: int, ahead: int, p: 
         if random.random() < 0.05:
             r[-1] = law.reference - law.output_offset + reach * random.uniform(-0.5, 0.5, p)
             w[-1] = width.max() * random.uniform(0.0, 1.0, nw)
-        u = np.zeros(law.B.shape[1])
-        u[moved] = [past[-max(int(d), 1)][j] for j, d in enumerate(late)]
-        u[other] = w[0]
-        y = law.C @ x + law.D @ u + 1e-3 * reach * random.standard_normal(p)
-        seen = y + law.output_offset if law.estimator is not None else x
+        y = plant.outputs(w[0]) + 1e-3 * reach * random.standard_normal(p)
+        seen = y + law.output_offset if law.estimator is not None else plant.state
         before = running.outside
         given = {"reference": r + law.output_offset, "disturbances": w + law.input_offset[other]}
         applied = running.decide(seen, *(each if ahead > 1 else each[0] for each in given.values()))
@@ -180,8 +177,6 @@ def _course(running: RunningMpc, measured: int, references: int, ahead: int, p: 
         drawn = given["disturbances"].ravel()
         rows.append(np.concatenate([seen[:measured], given["reference"].ravel() if references else [], drawn]))
         decided.append(applied)
-        past = [*past[1:], applied - law.input_offset[moved]]
-        u[moved] = [past[-1 - int(d)][j] for j, d in enumerate(late)]
-        x = law.A @ x + law.B @ u
-        x = np.clip(x, -far, far)  # an unstable plant may be lost
+        plant.advance(applied - law.input_offset[moved], w[0])
+        plant.state = np.clip(plant.state, -far, far)  # an unstable plant may be lost
     return vectors(np.array(rows), codes, np.array(decided))
