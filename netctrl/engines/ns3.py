@@ -39,6 +39,7 @@ def _queues(case: Case, job: Job) -> Program:
     from netctrl.ns3.tcp_aqm.render import render
     from netctrl.scenario.network.tracking import track_plan
     from netctrl.sim.fluid.traffic import draw_flows
+    from netctrl.sim.network.flow_links import flow_links
     from netctrl.sim.packet.run import gate_draws
 
     if case.scenario.under_demands:
@@ -46,9 +47,10 @@ def _queues(case: Case, job: Job) -> Program:
     scenario, made = case.scenario, job.provenance(case.scenario, "numpy")
     design = case.design if isinstance(case.design, ArcDesign | PacingDesign | ConnetDesign) else None
     plan = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
+    links = flow_links(scenario, case.design if isinstance(case.design, LinkDesign) else None)
     gates = gate_draws(scenario) if gated_groups(scenario) else {}
     draws = draw_flows(scenario, merged=False)
-    files = render(scenario, draws, design=design, plan=plan, gates=gates, provenance=made)
+    files = render(scenario, draws, design=design, plan=plan, links=links, gates=gates, provenance=made)
     return Program(
         files,
         "",
@@ -65,8 +67,6 @@ def _queues_lack(case: Case) -> str | None:
         lack = sender_lack(group)
         if lack is not None:
             return f"{lack} (flows.{group.id})"
-    if isinstance(case.design, LinkDesign):
-        return "link rates that a Design sets over flows"
     found = packet_only(without_rates(case.scenario), DualPi2Queue)
     return None if found is None else f"{found[1]} ({found[0]})"
 

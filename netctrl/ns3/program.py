@@ -26,6 +26,8 @@ REMEDY = "`apt-get install g++ make libns3-dev`, or g++, make and `pip install '
 PROGRAM = "scenario"
 SCENARIO = "scenario.txt"
 """File that a program reads, unless it was generated with its scenario."""
+LINK_LAW = "link_rate"
+"""Function and files of a law of a link's rate that is written as C."""
 _PROBE_S = 20.0
 _COMPILE_S = 600.0
 _BUSY_S = 10.0
@@ -97,20 +99,23 @@ def compile_program(folder: Path, ns3: Ns3) -> None:
     """Compile the program in `folder` with its Makefile, from scratch.
 
     A program that reads its scenario is kept in the user's cache, by its sources and ns-3, and copied from there the
-    next time.
+    next time; a law of a link's rate (`netctrl.ns3.network.control`) is compiled anew.
 
     Raises
     ------
     NetctrlError
         Compilation fails; the message has the compiler's first error lines. The folder is kept.
     """
-    kept = _kept(folder, ns3) if (folder / SCENARIO).exists() else None
+    kept, copied = _kept(folder, ns3) if (folder / SCENARIO).exists() else None, False
     if kept is not None:
         with suppress(OSError):
             shutil.copy(kept, folder / PROGRAM)
             os.utime(kept)
-            return
-    command = [ns3.make, "--always-make", f"CXX={ns3.compiler}", f"NS3_PREFIX={ns3.prefix or ''}"]
+            copied = True
+    if copied and not (folder / f"{LINK_LAW}.c").exists():
+        return
+    targets = ["law.so"] if copied else []
+    command = [ns3.make, "--always-make", f"CXX={ns3.compiler}", f"NS3_PREFIX={ns3.prefix or ''}", *targets]
     environment = os.environ | {"LC_ALL": "C", "MAKEFLAGS": ""}
     try:
         made = subprocess.run(
@@ -123,7 +128,7 @@ def compile_program(folder: Path, ns3: Ns3) -> None:
     if made.returncode != 0:
         shown = "\n".join(f"  {line}" for line in _error_lines(made.stderr))
         raise NetctrlError(f"the program in {folder} does not compile (the folder is kept):\n{shown}")
-    if kept is not None:
+    if kept is not None and not copied:
         with suppress(OSError):
             kept.parent.mkdir(parents=True, exist_ok=True)
             new = kept.with_suffix(f".{os.getpid()}-{threading.get_ident()}")

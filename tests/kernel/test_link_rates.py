@@ -12,7 +12,7 @@ from netctrl.design.mpc.file import mpc_from_file
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
 from netctrl.kernel.plan import read_results
-from netctrl.kernel.scenarios.link_control import rater_task, static_rates
+from netctrl.kernel.scenarios.link_control import rater_task
 from netctrl.kernel.scenarios.planner import plan_scenario
 from netctrl.kernel.scenarios.rater import least_rates
 from netctrl.laws.aqm.arc import ArcQueue
@@ -23,7 +23,7 @@ from netctrl.model.design.design import HftracDesign
 from netctrl.model.network import Demand, Network
 from netctrl.scenario.builders import routed
 from netctrl.scenario.links import Change, Link
-from netctrl.scenario.network.policy import HftracPolicy, StaticPacing
+from netctrl.scenario.network.policy import HftracPolicy, StaticPacing, static_rates
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Demand as Offered
 from netctrl.scenario.tcp_aqm.offers import Stream

@@ -1,4 +1,4 @@
-"""Which links of a scenario have their rates set, and how: by a fixed factor, or by a law once an interval."""
+"""Links of a scenario whose rates a law sets once an interval."""
 
 from __future__ import annotations
 
@@ -7,17 +7,7 @@ import numpy as np
 from netctrl.kernel.scenarios.rater import LinkControl, RaterTask
 from netctrl.scenario.network.decided import DecidedRates
 from netctrl.scenario.network.plan import FlowLinks
-from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.scenario import Scenario
-
-
-def static_rates(scenario: Scenario) -> dict[str, float]:
-    """Rates of the links that send at a fixed factor of their capacities, by id [bit/s]."""
-    policy = scenario.control
-    if not isinstance(policy, StaticPacing):
-        return {}
-    chosen = [link for link in scenario.links if not policy.links or link.id in policy.links]
-    return {link.id: policy.factor * link.capacity for link in chosen}
 
 
 def rater_task(control: FlowLinks, scenario: Scenario, places: np.ndarray) -> RaterTask:

@@ -15,7 +15,7 @@ from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folde
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
 from netctrl.kernel.programs import read_record, write_record
 from netctrl.kernel.regulated.task import GivenPlan, Left, RegulatedTask, Tracking
-from netctrl.kernel.scenarios.link_control import rater_task, static_rates
+from netctrl.kernel.scenarios.link_control import rater_task
 from netctrl.kernel.scenarios.network import network_figures, network_run
 from netctrl.kernel.scenarios.pacer import PacerTask
 from netctrl.kernel.scenarios.planner import KernelPlan, plan_scenario
@@ -23,6 +23,7 @@ from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import simulation_result
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.plan import FlowLinks, LinkPlan
+from netctrl.scenario.network.policy import static_rates
 from netctrl.scenario.network.runs import RunFigures, run_many
 from netctrl.scenario.network.track import tracked_groups
 from netctrl.scenario.network.tracking import GateDraws, TrackPlan, driven_columns, law_columns, tracked_flows

@@ -8,15 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import Provenance
 from netctrl.model.network import Link
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.links import LINUX_TCP, MAX_RECORDS, SEEDS, SENDERS, check_links, packet_bytes, socket_buffer
+from netctrl.ns3.network.control import check_law, control_record
 from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import Attribute, link_queue
-from netctrl.ns3.records import record_line, record_values, scenario_text, word
+from netctrl.ns3.records import record_line, scenario_text, word
 from netctrl.ns3.sources import program_files
 from netctrl.scenario.network.plan import LinkPlan
 from netctrl.scenario.network.policy import messages_of
@@ -28,7 +28,6 @@ _TCP = [
     ("ns3::TcpSocket::ConnTimeout", "1s", ""),
     ("ns3::TcpSocket::ConnCount", "20", "attempts to connect"),
 ]
-_MAX_TAPS = 200_000
 _MAX_PAIRS = 250_000
 _MAX_HOPS = 254
 
@@ -75,10 +74,7 @@ def _check(plan: LinkPlan, size: int) -> None:
         demand = plan.network.demands[int(hops.argmax())].id
         takes = f"at most {_MAX_HOPS} links, the largest number of hops of a packet"
         raise InvalidValue(f"flows.{demand}.split", f"{hops.max()} links", takes)
-    taps = len(plan.law.control.lag) + len(plan.law.predicted.lag)
-    if taps > _MAX_TAPS:
-        takes = f'a law of at most {_MAX_TAPS} numbers in a program; horizon = "exact" or a larger mu has fewer'
-        raise InvalidValue("control", f"{taps} numbers", takes)
+    check_law(plan)
     if plan.law.line.size > _MAX_PAIRS:
         most = int(_MAX_PAIRS**0.5)
         raise InvalidValue(
@@ -122,7 +118,7 @@ def _scenario(scenario: Scenario, plan: LinkPlan, size: int, sampled_delays: boo
             for i, link, share in plan.split
         ],
         _tcp(scenario),
-        [record_line("control", "", *record_values(LinkRates, plan.law), late=not messages_of(scenario.control).ideal)],
+        [control_record(plan, interval, late=not messages_of(scenario.control).ideal)],
     )
 
 

@@ -29,6 +29,7 @@ from netctrl.ns3.links import (
     packet_bytes,
     socket_buffer,
 )
+from netctrl.ns3.network.control import check_law, control_record, law_files
 from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import link_queue
 from netctrl.ns3.records import certificate_comments, record_line, scenario_text, word
@@ -37,7 +38,9 @@ from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, printed_senders,
 from netctrl.ns3.tcp_aqm.track import check_track, gate_values, track_certificate, track_records
 from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Change, Link, refuse_packet_only
-from netctrl.scenario.network.track import gated_groups, without_rates
+from netctrl.scenario.network.plan import FlowLinks
+from netctrl.scenario.network.policy import static_rates
+from netctrl.scenario.network.track import Track, gated_groups, without_rates
 from netctrl.scenario.network.tracking import GateDraws, TrackPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
@@ -59,6 +62,7 @@ def render(
     *,
     design: ArcDesign | PacingDesign | ConnetDesign | None = None,
     plan: TrackPlan | None = None,
+    links: FlowLinks | None = None,
     gates: Mapping[str, GateDraws] = MappingProxyType({}),
     provenance: Provenance,
 ) -> dict[str, str]:
@@ -75,6 +79,8 @@ def render(
         Design of the law, whose certificate goes into scenario.txt as comments.
     plan : TrackPlan, optional
         Law of the scenario's control of kind track (`netctrl.scenario.network.tracking.track_plan`).
+    links : FlowLinks, optional
+        Links whose rates a law sets (`netctrl.sim.network.flow_links.flow_links`).
     gates : mapping, optional
         Draws of groups with regulators, by their ids (`netctrl.sim.packet.run.gate_draws`).
     provenance : Provenance
@@ -87,9 +93,12 @@ def render(
     _check(scenario, draws)
     if plan is not None:
         check_track(plan)
+    if links is not None:
+        check_law(links.plan)
     return {
-        SCENARIO: _scenario(scenario, draws, gates, plan, design, provenance),
+        SCENARIO: _scenario(scenario, draws, gates, plan, links, design, provenance),
         **program_files([link.queue for link in scenario.links], printed_senders(scenario.flows)),
+        **({} if links is None else law_files(links.plan)),
     }
 
 
@@ -103,7 +112,7 @@ def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
     if single_line(scenario) and packets > _MAX_RTTS:
         takes = f"a time in which the line sends at most {_MAX_RTTS} packets: each has a sample of its round trip"
         raise InvalidValue("duration", scenario.duration, takes)
-    if scenario.control is not None:
+    if isinstance(scenario.control, Track):
         for link in scenario.links:
             if link.buffer is not None and link.buffer < 2.0 * size:
                 raise InvalidValue(
@@ -138,11 +147,13 @@ def _scenario(
     draws: Sequence[FlowDraw],
     gates: Mapping[str, GateDraws],
     plan: TrackPlan | None,
+    controlled: FlowLinks | None,
     design: ArcDesign | PacingDesign | ConnetDesign | None,
     provenance: Provenance,
 ) -> str:
     rate, _ = access_rate(*(link.capacity for link in scenario.links))
     watched, laws = single_line(scenario), laws_of(scenario.flows)
+    rates = _paced(scenario, controlled)
     seed, run = (1, 1 + scenario.seed) if watched else (1 + scenario.seed % SEEDS, 1)
     settings = record_line(
         "set",
@@ -163,13 +174,22 @@ def _scenario(
         provenance,
         [] if design is None else _certificate(design),
         [settings],
-        [_link(link, scenario) for link in scenario.links],
+        [_link(link, scenario, rates.get(link.id)) for link in scenario.links],
         pacer_records(laws),
         [_group(scenario, group, laws, watched) for group in scenario.flows],
         *_hosts_and_flows(scenario, draws, gates, watched),
         [_change(change) for change in scenario.changes],
         *([] if plan is None else track_records(scenario, plan)),
+        [] if controlled is None else [control_record(controlled.plan, nanoseconds("interval", controlled.interval))],
     )
+
+
+def _paced(scenario: Scenario, controlled: FlowLinks | None) -> dict[str, tuple[float, bool]]:
+    """Of links whose rates are set, by their ids: the first one [bit/s], and whether they send at it."""
+    if controlled is None:
+        return {name: (rate, True) for name, rate in static_rates(scenario).items()}
+    plan = controlled.plan
+    return dict(zip(plan.links, zip(plan.nominal.tolist(), plan.paced.tolist(), strict=True), strict=True))
 
 
 def _certificate(design: ArcDesign | PacingDesign | ConnetDesign) -> list[str]:
@@ -215,11 +235,11 @@ def _socket_buffer(scenario: Scenario) -> int:
     return socket_buffer(fastest, longest, waiting)
 
 
-def _link(link: Link, scenario: Scenario) -> str:
+def _link(link: Link, scenario: Scenario, paced: tuple[float, bool] | None) -> str:
     packet_size = int(scenario.packet_size)
     queue, attributes = link_queue(link, packet_size)
     buffer = None if link.buffer is None else int(link.buffer)
-    if buffer is not None and scenario.control is not None:
+    if buffer is not None and isinstance(scenario.control, Track):
         buffer -= packet_size  # one more waits in the device
     return record_line(
         "link",
@@ -230,6 +250,7 @@ def _link(link: Link, scenario: Scenario) -> str:
         capacity=round(link.capacity),
         delay=nanoseconds(f"links.{link.id}.delay", link.delay),
         buffer=buffer,
+        **({} if paced is None else {"nominal": paced[0], "paced": paced[1]}),
         queue=queue,
     )
 

@@ -38,6 +38,10 @@ class DecidedRates(NamedTuple):
     ticks: int = 1
     """of an interval"""
 
+    def read(self) -> MpcLaw:
+        """The law."""
+        return msgspec.json.decode(self.law, type=MpcLaw, dec_hook=array)
+
 
 class RateDecider:
     """The law at work.
@@ -64,8 +68,7 @@ class RateDecider:
     @classmethod
     def of(cls, decided: DecidedRates) -> RateDecider:
         """Of a law as data."""
-        law = msgspec.json.decode(decided.law, type=MpcLaw, dec_hook=array)
-        return cls(law, float(decided.nominal[0]), decided.announced)
+        return cls(decided.read(), float(decided.nominal[0]), decided.announced)
 
     def decide(self, step: int, seen: Measured) -> float:
         """The rate from now on [bit/s], from what the link measured in the interval that ended [bit/s]."""

@@ -87,6 +87,16 @@ class StaticPacing(_Paced, frozen=True, kw_only=True, tag="static"):
         )
 
 
+def static_rates(scenario: Any) -> dict[str, float]:
+    """Rates of the links of flows that send at a fixed factor of their capacities, by id [bit/s]."""
+    policy = scenario.control
+    if not isinstance(policy, StaticPacing):
+        return {}
+    return {
+        link.id: policy.factor * link.capacity for link in scenario.links if not policy.links or link.id in policy.links
+    }
+
+
 class Controlled(_Paced, frozen=True, kw_only=True):
     """A policy whose controllers set the rates of links, once in each interval, by a law of the scenario's network."""
 

@@ -135,12 +135,11 @@ def tracked_groups(scenario: Any) -> tuple[Flow, ...]:
 
 
 def without_rates(scenario: Any) -> Any:
-    """The scenario without the rates of flows that a `Track` or changes set: what else an engine must have for it."""
-    control = None if isinstance(scenario.control, Track) else scenario.control
+    """The scenario without rates of links and flows that a control or changes set: what else an engine must have."""
     changes = tuple(each for each in scenario.changes if not each.flow)
-    if control is scenario.control and changes == scenario.changes:
+    if scenario.control is None and changes == scenario.changes:
         return scenario
-    return scenario.replace(control=control, changes=changes)
+    return scenario.replace(control=None, changes=changes)
 
 
 def check_track(scenario: Any) -> None:

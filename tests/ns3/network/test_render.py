@@ -32,6 +32,7 @@ from netctrl.model.datasets import network_path
 from netctrl.model.design.design import Provenance
 from netctrl.model.law import LinkRateLaw, MyopicGain
 from netctrl.model.network import Demand, Link, Network, read_network
+from netctrl.ns3.network import control as ns3_control
 from netctrl.ns3.network import render as ns3_links
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import find_ns3
@@ -175,10 +176,10 @@ def test_what_ns3_cannot_express_is_named(requested, options, field, says):
 
 
 def test_what_is_too_large_is_named(monkeypatch):
-    monkeypatch.setattr(ns3_links, "_MAX_TAPS", 100)
+    monkeypatch.setattr(ns3_control, "_MAX_TAPS", 100)
     with pytest.raises(InvalidValue, match="larger mu"):
         rendered(scenario(coordinated()))
-    monkeypatch.setattr(ns3_links, "_MAX_TAPS", 10_000)
+    monkeypatch.setattr(ns3_control, "_MAX_TAPS", 10_000)
     monkeypatch.setattr(ns3_links, "_MAX_PAIRS", 24)
     with pytest.raises(InvalidValue, match="at most 4 links"):
         rendered(scenario(coordinated(architecture="myopic"), LATE))

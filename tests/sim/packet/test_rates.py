@@ -16,10 +16,8 @@ from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.model.datasets import data_path
 from netctrl.model.design.design import HftracDesign
-from netctrl.model.io.provenance import provenance
 from netctrl.model.network import Demand, Network
 from netctrl.model.network import Link as NetworkLink
-from netctrl.ns3.tcp_aqm.render import render
 from netctrl.scenario.builders import routed
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.policy import DesignPolicy, StaticPacing
@@ -28,7 +26,6 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Demand as Offered
 from netctrl.scenario.tcp_aqm.offers import Stream
-from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.network.plan import link_plan, run_draws
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link
@@ -269,9 +266,7 @@ def test_what_is_not_for_a_design_is_refused(design, tmp_path):
         simulate_packets(row(control=DesignPolicy(file=str(tmp_path / "arc.json"))))
 
 
-def test_only_packets_have_rates_that_are_set():
+def test_a_fluid_has_no_rates_that_are_set():
     paced = scenario((line(),), Flow(id="tcp", path=("line",), rtt=(0.05, 0.05), count=1), control=StaticPacing())
     with pytest.raises(InvalidValue, match="control"):
         netctrl.simulate(paced, "fluid")
-    with pytest.raises(InvalidValue, match="control"):
-        render(paced, draw_flows(paced, merged=False), provenance=provenance())

@@ -42,12 +42,13 @@ struct LinkQueue
     std::vector<const char*> lawDrops; ///< reasons with which the law drops
     ns3::Ptr<PacerQueueDisc> pacer;    ///< around it; null: none
 
-    /// Lets packets go no faster than at a rate that is set, the capacity at first [bit/s].
-    void Pace(double capacity)
+    /// Lets packets go no faster than at a rate, and than the link does [bit/s].
+    void Pace(double rate, double capacity)
     {
         pacer = ns3::CreateObject<PacerQueueDisc>();
         pacer->SetChild(disc);
-        pacer->SetRate(capacity);
+        pacer->SetCapacity(capacity);
+        pacer->SetRate(rate);
     }
 
     /// What the device is to have.

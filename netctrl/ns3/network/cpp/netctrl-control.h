@@ -1,4 +1,4 @@
-// What sets the rates of links under demands: the law of all links, which is asked every interval, and the table of a run.
+// What sets the rates of links: their law, which is asked every interval, and under demands the table of a run.
 
 #pragma once
 
@@ -10,6 +10,7 @@
 #include "scenario.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,24 +20,28 @@ namespace netctrl
 
 using namespace ns3;
 
-/// What differs between runs of demands: in the file FOLDER/run-RUN.bin, little-endian, in this order.
+/// What differs between runs of demands, if there are any: in the file FOLDER/run-RUN.bin, little-endian, in this order.
 struct RunTable
 {
     std::vector<double> rates;  ///< [bit/s], intervals times demands
     std::vector<int64_t> phase; ///< of each link: tick of the interval at which it acts
 
     explicit RunTable(const std::string& path)
-        : phase(kLinks.size())
+        : phase(kControlled.size())
     {
-        const std::size_t steps = kDuration / kSample;
+        if (kDemands.empty())
+        {
+            return;
+        }
+        const std::size_t steps = kDuration / kInterval;
         RunFile file(path);
         rates = file.Take<double>(steps * kDemands.size());
         if (kLate)
         {
-            const auto ticks = file.Take<int32_t>(kLinks.size());
+            const auto ticks = file.Take<int32_t>(kControlled.size());
             phase.assign(ticks.begin(), ticks.end());
             m_late = file.Take<int32_t>(steps * kLaw.messages);
-            m_received = file.Take<uint8_t>(steps * kLinks.size());
+            m_received = file.Take<uint8_t>(steps * kControlled.size());
         }
         file.End();
     }
@@ -44,6 +49,10 @@ struct RunTable
     /// By how many ticks each message of an interval is late, or -1: it is lost.
     std::vector<int64_t> Late(int64_t step) const
     {
+        if (!kLate)
+        {
+            return {};
+        }
         const auto first = m_late.begin() + step * kLaw.messages;
         return {first, first + kLaw.messages};
     }
@@ -51,10 +60,10 @@ struct RunTable
     /// Whether a central controller's command of an interval reaches each link.
     std::vector<bool> Received(int64_t step) const
     {
-        const auto links = static_cast<int64_t>(kLinks.size());
+        const auto links = static_cast<int64_t>(kControlled.size());
         if (!kLate)
         {
-            return std::vector<bool>(kLinks.size(), true);
+            return std::vector<bool>(links, true);
         }
         return {m_received.begin() + step * links, m_received.begin() + (step + 1) * links};
     }
@@ -64,12 +73,13 @@ struct RunTable
     std::vector<uint8_t> m_received; ///< intervals times links
 };
 
-/// The controllers of all links: every tick, of which an interval has one, or several where links act out of step. Each
-/// interval ends in what is written of it, and begins with what demands send.
+/// The controllers of links: every tick, of which an interval has one, or several where links act out of step. Under
+/// demands each interval ends in what is written of it, and begins with what they send.
 class Control
 {
   public:
-    Control(const RunTable& table,
+    Control(const std::string& folder,
+            const RunTable& table,
             const std::vector<LinkQueue>& queues,
             const std::vector<std::unique_ptr<Demand>>& demands,
             Recorder& recorder)
@@ -77,9 +87,16 @@ class Control
           m_queues(queues),
           m_demands(demands),
           m_recorder(recorder),
-          m_controllers(kLaw, table.phase),
-          m_acted(queues.size())
+          m_acted(kControlled.size())
     {
+        if (kDecided.empty())
+        {
+            m_controllers = std::make_unique<LinkControllers>(kLaw, table.phase);
+        }
+        else
+        {
+            m_decided = std::make_unique<DecidedLink>(kDecided.front(), kLaw.nominal.front(), folder);
+        }
         Set(kLaw.nominal);
         Simulator::ScheduleNow(&Control::Tick, this, int64_t{0});
     }
@@ -90,11 +107,11 @@ class Control
     {
         const int64_t step = tick / kLaw.ticks;
         const bool begins = tick % kLaw.ticks == 0;
-        if (begins && step > 0)
+        if (begins && step > 0 && !kDemands.empty())
         {
             m_recorder.Sample();
         }
-        if (step == kDuration / kSample)
+        if (step == kDuration / kInterval)
         {
             return;
         }
@@ -104,19 +121,19 @@ class Control
             m_demands[i]->Begin(m_table.rates[step * m_demands.size() + i]);
         }
         const int64_t ends = tick + 1;
-        const int64_t next = ends / kLaw.ticks * kSample + ends % kLaw.ticks * kSample / kLaw.ticks;
+        const int64_t next = ends / kLaw.ticks * kInterval + ends % kLaw.ticks * kInterval / kLaw.ticks;
         Simulator::Schedule(NanoSeconds(next) - Simulator::Now(), &Control::Tick, this, ends);
     }
 
-    const std::vector<double>& Act(int64_t tick, int64_t step)
+    std::vector<double> Act(int64_t tick, int64_t step)
     {
-        std::vector<Measured> measured(m_queues.size());
+        std::vector<Measured> measured(kControlled.size());
         for (std::size_t link = 0; link < measured.size(); ++link)
         {
-            if (m_controllers.ActsAt(link, tick))
+            if (m_decided || m_controllers->ActsAt(link, tick))
             {
-                const LinkCounters now = m_queues[link].Count();
-                measured[link] = Between(m_acted[link], now);
+                const LinkCounters now = m_queues[kControlled[link]].Count();
+                measured[link] = Between(m_acted[link], now, kInterval);
                 if (step == 0) // before the start all sent at their nominal rates
                 {
                     const auto phase = static_cast<double>(m_table.phase[link]);
@@ -126,15 +143,19 @@ class Control
                 m_acted[link] = now;
             }
         }
-        return m_controllers.Act(tick, measured, m_table.Late(step), m_table.Received(step));
+        if (m_decided)
+        {
+            return {m_decided->Decide(step, measured[0].backlog, measured[0].arrived - measured[0].lost)};
+        }
+        return m_controllers->Act(tick, measured, m_table.Late(step), m_table.Received(step));
     }
 
     void Set(const std::vector<double>& rates)
     {
-        for (std::size_t link = 0; link < m_queues.size(); ++link)
+        for (std::size_t link = 0; link < kControlled.size(); ++link)
         {
-            const auto capacity = static_cast<double>(kLinks[link].capacity);
-            m_queues[link].pacer->SetRate(kLinks[link].paced ? std::clamp(rates[link], 0.0, capacity) : capacity);
+            const int row = kControlled[link];
+            m_queues[row].pacer->SetRate(kLinks[row].paced ? std::max(rates[link], 0.0) : HUGE_VAL);
         }
     }
 
@@ -142,7 +163,8 @@ class Control
     const std::vector<LinkQueue>& m_queues;
     const std::vector<std::unique_ptr<Demand>>& m_demands;
     Recorder& m_recorder;
-    LinkControllers m_controllers;
+    std::unique_ptr<LinkControllers> m_controllers;
+    std::unique_ptr<DecidedLink> m_decided; ///< a law of one link in their place
     std::vector<LinkCounters> m_acted; ///< when each link last acted
 };
 

@@ -13,8 +13,7 @@ namespace netctrl
 
 /// Paces what waits in its one child. A packet goes when all before it are paid off at the rate; nothing is saved up.
 ///
-/// The child decides what is dropped or marked and what goes next: any queue disc of ns-3. The rate is to be no more
-/// than the device's, so that packets wait here and not in the device.
+/// The child decides what is dropped or marked and what goes next: any queue disc of ns-3.
 class PacerQueueDisc final : public ns3::QueueDisc
 {
   public:
@@ -40,12 +39,21 @@ class PacerQueueDisc final : public ns3::QueueDisc
         AddQueueDiscClass(only);
     }
 
-    /// [bit/s]; a packet on its way out is paid off at the new rate from now on.
+    /// [bit/s], of which the capacity is the most that counts; a packet on its way out is paid off at the new rate from
+    /// now on.
     void SetRate(double rate)
     {
         Settle();
-        m_rate = rate;
+        m_wanted = rate;
+        m_rate = std::min(m_wanted, m_capacity);
         Wait();
+    }
+
+    /// The device's rate [bit/s], so that packets wait here and not there.
+    void SetCapacity(double capacity)
+    {
+        m_capacity = capacity;
+        SetRate(m_wanted);
     }
 
   private:
@@ -107,7 +115,9 @@ class PacerQueueDisc final : public ns3::QueueDisc
     static constexpr double kNothing = 1e-6; ///< [bit]: rounding
     static constexpr double kLongest = 1e18; ///< [ns]
 
-    double m_rate = 0.0; ///< [bit/s]
+    double m_wanted = HUGE_VAL; ///< [bit/s]
+    double m_capacity = 0.0;    ///< [bit/s]
+    double m_rate = 0.0;        ///< in force [bit/s]
     double m_owed = 0.0; ///< of what has gone [bit]
     int64_t m_settled = 0; ///< [ns]
     ns3::EventId m_again;

@@ -5,7 +5,7 @@
 // Each link of the scenario has a channel of its own. Forward it carries the link's queue; its other direction is idle
 // and carries the acknowledgements of groups that name no links for them. Hosts of one group differ in their
 // round-trip time, which the delay of their access line makes up. A group's data ends at a host of its own, or at the
-// last router itself. Demands go from router to router, by shares of the links; a law sets their links' rates.
+// last router itself. Demands go from router to router, by shares of the links. A law may set links' rates.
 
 #include "netctrl-control.h"
 #include "netctrl-demands.h"
@@ -25,6 +25,7 @@
 #include "ns3/tcp-dctcp.h"
 #include "ns3/tcp-l4-protocol.h"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -119,7 +120,7 @@ class Network : public Counted
         queues.push_back(MakeQueue(row.queue, row.capacity, row.buffer));
         if (row.nominal > 0.0)
         {
-            queues.back().Pace(static_cast<double>(row.capacity));
+            queues.back().Pace(row.paced ? row.nominal : HUGE_VAL, static_cast<double>(row.capacity));
         }
         line.near.SetQueue(queues.back().Root());
         if (kWatched)
@@ -243,6 +244,10 @@ class Network : public Counted
         if (change.capacity > 0)
         {
             m_lines[change.link].near.device->SetDataRate(DeviceRate(change.capacity));
+            if (queues[change.link].pacer)
+            {
+                queues[change.link].pacer->SetCapacity(static_cast<double>(change.capacity));
+            }
             if (queues[change.link].law)
             {
                 queues[change.link].law->SetCapacity(change.capacity);
@@ -275,7 +280,7 @@ Run(const std::string& folder, const std::string& given, bool series)
     }
     Table responses(folder + "/responses.csv");
     std::FILE* rtts = kWatched ? Open(folder + "/rtts.bin", "w") : nullptr;
-    const auto table = drawn ? std::make_unique<RunTable>(folder + "/run-" + run + ".bin") : nullptr;
+    const RunTable table(folder + "/run-" + run + ".bin");
     Network network;
     std::vector<std::unique_ptr<WebSession>> web;
     std::vector<std::unique_ptr<Stream>> streams;
@@ -316,7 +321,7 @@ Run(const std::string& folder, const std::string& given, bool series)
     const auto track = kTrack.periods > 0 ? std::make_unique<Track>(folder, network.sinks, gated) : nullptr;
     Recorder recorder(folder, end, series || !drawn, network);
     const auto control =
-        drawn ? std::make_unique<Control>(*table, network.queues, network.demands, recorder) : nullptr;
+        kInterval > 0 ? std::make_unique<Control>(folder, table, network.queues, network.demands, recorder) : nullptr;
     for (const LinkQueue& queue : network.queues)
     {
         if (queue.law && queue.law->ActsEveryEpoch())

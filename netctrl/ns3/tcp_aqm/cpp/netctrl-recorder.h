@@ -82,9 +82,9 @@ class WaitMeter
 
 /// What a link did from one count to another, rates over an interval.
 inline Measured
-Between(const LinkCounters& before, const LinkCounters& now)
+Between(const LinkCounters& before, const LinkCounters& now, int64_t interval)
 {
-    const double bitPerSecond = 8e9 / static_cast<double>(kSample); // of a byte an interval
+    const double bitPerSecond = 8e9 / static_cast<double>(interval); // of a byte an interval
     return {bitPerSecond * static_cast<double>(now.departed - before.departed),
             bitPerSecond * static_cast<double>(now.backlog),
             bitPerSecond * static_cast<double>(now.arrived - before.arrived),
@@ -139,7 +139,7 @@ class Recorder
         for (std::size_t i = 0; i < m_links.size(); ++i)
         {
             now.push_back(m_counted.queues[i].Count());
-            Add(i, Between(m_links[i], now[i]));
+            Add(i, Between(m_links[i], now[i], kSample));
         }
         if (m_table)
         {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include "netctrl-decided.h"
 #include "netctrl-fabric-tables.h"
 #include "netctrl-link-controllers.h"
 #include "netctrl-law-records.h"
@@ -187,7 +188,10 @@ inline int kRouters = 0;
 inline std::vector<LinkRow> kLinks;
 inline std::vector<DemandRow> kDemands;
 inline std::vector<WayRow> kWays;
-inline LinkRates kLaw;     ///< of the links' rates, where there are demands
+inline LinkRates kLaw;     ///< of the links' rates, where one sets them
+inline std::vector<DecidedRow> kDecided; ///< a law of one link in its place
+inline std::vector<int> kControlled; ///< links in the order of the law
+inline int64_t kInterval = 0; ///< between rates of a law; 0: there is none
 inline bool kLate = false; ///< whether messages between links may be late
 inline std::vector<Pacer> kPacers;
 inline std::vector<GroupRow> kGroups;
@@ -267,6 +271,22 @@ ReadTrack(Record& record)
     kTrack.measures = record.TakeOne("measures", kGroupNames);
 }
 
+inline void
+ReadControl(Record& record)
+{
+    kInterval = record.Take("interval", kSample);
+    kControlled = record.TakeAll("links", kLinkNames);
+    if (record.id == "decided")
+    {
+        kDecided.push_back(Made<DecidedRow>(record));
+        kLaw.nominal = {kLinks[kControlled.front()].nominal};
+        kLaw.ticks = 1;
+        return;
+    }
+    kLate = record.Take("late", false);
+    kLaw = TakeLinkRates(record);
+}
+
 /// Reads scenario.txt in a folder; each record names those above it.
 inline void
 ReadScenario(const std::string& folder)
@@ -281,11 +301,7 @@ ReadScenario(const std::string& folder)
         {"link", into(kLinks)},
         {"demand", into(kDemands)},
         {"way", into(kWays)},
-        {"control",
-         [](Record& record) {
-             kLate = record.Take("late", false);
-             kLaw = TakeLinkRates(record);
-         }},
+        {"control", ReadControl},
         {"centre", [](Record& record) { fabric::kCentre = fabric::TakeCentre(record); }},
         {"senders", [](Record& record) { fabric::kFlowLaw = fabric::TakeFlowLaw(record); }},
         {"path", into(fabric::kPaths)},
