@@ -40,6 +40,7 @@ from netctrl.scenario.links import Links
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.network.sweep import SweepSpec
 from netctrl.scenario.network.track import Track
+from netctrl.scenario.network.tracking import TRACKED_SIGNALS
 from netctrl.scenario.scenario import Scenario
 
 
@@ -73,12 +74,19 @@ def _of_pacing(design: PacingDesign) -> Scenario:
     return with_pacer(plant, design.law)
 
 
-def _of_connet(design: ConnetDesign) -> Scenario:
+def _of_connet(design: ConnetDesign | MpcDesign) -> Scenario:
     interval = design.law.interval_s
     return access_link(interval=interval, duration=100.0 * interval, control=Track())
 
 
-def _with_link(scenario: Scenario, design: MpcDesign) -> Scenario:
+def _of_mpc(design: MpcDesign) -> Scenario:
+    tracks = {name for name, _ in TRACKED_SIGNALS}
+    return _of_connet(design) if tracks.issuperset(design.law.outputs) else design_link(design)
+
+
+def _with_mpc(scenario: Scenario, design: MpcDesign) -> Scenario:
+    if design.law.link is None and isinstance(scenario.control, Track):
+        return scenario
     if scenario.under_demands or isinstance(scenario.control, Track):
         got = "demands alone" if scenario.under_demands else "a control of kind track"
         takes = "links with streams, bursts or data of senders, without a control or with one of kind design"
@@ -115,7 +123,7 @@ _METHODS: dict[Any, _Method] = {
         lambda scenario, design: with_sender(scenario, mpcc_scheme(design.law)),
     ),
     HftracDesign: _Method(lambda design: design_network(design.inputs), (Links,), _with_policy),
-    MpcDesign: _Method(design_link, (Links,), _with_link),
+    MpcDesign: _Method(_of_mpc, (Links,), _with_mpc),
     ConnetDesign: _Method(_of_connet, (Links,), _with_track),
     PacingDesign: _Method(_of_pacing, (Links,), lambda scenario, design: with_pacer(scenario, design.law)),
 }

@@ -13,7 +13,7 @@ from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.aqm.records import QUEUES
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
-from netctrl.model.design.design import ArcDesign, ConnetDesign, LinkDesign, PacingDesign
+from netctrl.model.design.design import ArcDesign, ConnetDesign, LinkDesign, MpcDesign, PacingDesign
 from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.senders import sender_lack
 from netctrl.scenario.fabric.design import design_gains
@@ -67,6 +67,8 @@ def _queues_lack(case: Case) -> str | None:
         lack = sender_lack(group)
         if lack is not None:
             return f"{lack} (flows.{group.id})"
+    if isinstance(case.design, MpcDesign) and isinstance(case.scenario.control, Track):
+        return "rates of flows that an MPC Design sets"
     found = packet_only(without_rates(case.scenario), DualPi2Queue)
     return None if found is None else f"{found[1]} ({found[0]})"
 

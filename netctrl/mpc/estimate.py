@@ -195,7 +195,7 @@ class Target(NamedTuple):
 
 
 def steady_target(problem: MpcProblem, nd: int) -> Target:
-    """Target of a problem of `with_disturbances`, in least squares where there is none.
+    """Target of a problem of `with_disturbances`, for the outputs that it weighs; in least squares where there is none.
 
     [A − I, B; C, D] [x_s; u_s − u_ref] = [−B_w w − B u_ref; r − D_w w − D u_ref] for what is constant, and x = X d,
     u = U d with A X + B U + B_d = X S, C X + D U + C_d = 0 for disturbances d⁺ = S d (Francis, Wonham, 1976).
@@ -204,10 +204,12 @@ def steady_target(problem: MpcProblem, nd: int) -> Target:
     A, C, (B, D) = dense(plant.A), dense(plant.C), (dense(plant.B), dense(plant.D))
     moved, measured, S = problem.manipulated, list(problem.measured), A[n:, n:]
     m, p = len(moved), len(C)
+    aimed = np.diag(problem.aimed.astype(float))
+    C, D = aimed @ C, aimed @ D
     model = np.block([[A[:n, :n], B[:n, moved]], [C[:, :n], D[:, moved]]])
     unit = np.diag(np.repeat([1.0, 0.0], [n, p + m]))[: n + p, : n + m]
     effects = [np.vstack([B[:n, part], D[:, part]]) for part in (moved, measured)]
-    right = np.hstack([np.vstack([np.zeros((n, p)), np.eye(p)]), *(-each for each in effects)])
+    right = np.hstack([np.vstack([np.zeros((n, p)), aimed]), *(-each for each in effects)])
     constant = np.linalg.pinv(model - unit, rcond=_RANK) @ right
     constant[n:, p : p + m] += np.eye(m)
     # vec of the equations of X and U, column after column.
@@ -295,14 +297,13 @@ def _check_observed(A: np.ndarray, modes: list[complex], Aa: np.ndarray, Ca: np.
 
 def _offset(problem: MpcProblem, count: int) -> str:
     """Why outputs may keep an offset; empty where they can't."""
-    plant, n, p = problem.plant, problem.plant.n_states, problem.plant.n_outputs
+    plant, n, aimed = problem.plant, problem.plant.n_states, problem.aimed
+    p = np.count_nonzero(aimed)
     if count < p:
         return f"{count} disturbances for {p} outputs: errors of the others remain; use one for each output"
     moved = problem.manipulated
-    held = np.block(
-        [[dense(plant.A) - np.eye(n), dense(plant.B)[:, moved]], [dense(plant.C), dense(plant.D)[:, moved]]]
-    )
-    rank = np.linalg.matrix_rank(held)
+    C, D = dense(plant.C)[aimed], dense(plant.D)[np.ix_(aimed, moved)]
+    rank = np.linalg.matrix_rank(np.block([[dense(plant.A) - np.eye(n), dense(plant.B)[:, moved]], [C, D]]))
     if rank < n + p:
         return f"[A − I, B; C, D] has rank {rank} instead of {n + p}: no inputs hold all outputs at any reference"
     return ""

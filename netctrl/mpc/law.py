@@ -179,16 +179,20 @@ class LatePlant:
         found[self._other] = disturbances
         return found
 
-    def outputs(self, disturbances: np.ndarray) -> np.ndarray:
+    def outputs(self, disturbances: np.ndarray, untold: np.ndarray | float = 0.0) -> np.ndarray:
         """Outputs (p,) before this sample's inputs are decided: those without delay have no direct effect on them."""
-        return self._C @ self.state + self._D @ self._acting(np.maximum(self._late - 1, 0), disturbances)
+        acting = self._acting(np.maximum(self._late - 1, 0), disturbances)
+        acting[self._moved] = np.where(self._late > 0, acting[self._moved] + untold, 0.0)
+        return self._C @ self.state + self._D @ acting
 
-    def advance(self, applied: np.ndarray, disturbances: np.ndarray, untold: np.ndarray | float = 0.0) -> None:
-        """A sample with these inputs, and with what is added untold where they act."""
+    def advance(self, applied: np.ndarray, disturbances: np.ndarray, untold: np.ndarray | float = 0.0) -> np.ndarray:
+        """A sample with these inputs, and with what is added untold where they act; its outputs (p,)."""
         self._past = np.vstack([self._past[1:], applied])
         acting = self._acting(self._late, disturbances)
         acting[self._moved] += untold
+        outputs = self._C @ self.state + self._D @ acting
         self.state = self._A @ self.state + self._B @ acting
+        return outputs
 
 
 def free_law(problem: MpcProblem, estimator: Estimator | None = None) -> np.ndarray:
@@ -241,10 +245,12 @@ def free_loop(
         x, under_way, seen, known, _ = np.split(state, parts)
         sent, seen = under_way.reshape(line, m), seen.reshape(age, size)
         acting = np.array([sent[line - late[j], j] if late[j] else 0.0 for j in range(m)])
-        seen = np.vstack([seen, C @ x + D @ acting if estimator else x])
-        applied, known = np.split(law @ np.concatenate([known, seen[0]]), [m])
+        now = C @ x + D @ acting if estimator else x
+        applied, known = np.split(law @ np.concatenate([known, seen[0] if age else now]), [m])
         sent = np.vstack([sent, applied + w])
         acting = np.array([sent[line - late[j], j] for j in range(m)])
+        # What is measured later has the direct effect of this sample's inputs, too.
+        seen = np.vstack([seen, C @ x + D @ acting if estimator else x])
         after = A @ x + B @ acting, sent[1:].ravel(), seen[1:].ravel(), known
         return np.concatenate([*after, 2.0 * applied + w])
 

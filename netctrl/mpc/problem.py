@@ -238,6 +238,12 @@ class MpcProblem:
         hard = ~np.isfinite(self.input_soft_weight)
         return np.where(hard, self.input_lower, -np.inf), np.where(hard, self.input_upper, np.inf)
 
+    @property
+    def aimed(self) -> np.ndarray:
+        """Which outputs are to meet their references, (p,): those whose errors have a weight; all where none has."""
+        weighed = (self.output_weight != 0.0).any(axis=tuple(range(self.output_weight.ndim - 1)))
+        return weighed if weighed.any() else np.full(len(weighed), True)
+
 
 def history(problem: MpcProblem) -> list[tuple[int, int]]:
     """Past inputs in z after the plant's states, as pairs of age [samples] and input."""

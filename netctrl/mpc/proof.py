@@ -242,7 +242,9 @@ def prove_mpc(
         missing.append("the estimator's disturbances aren't constant: prove the loop without them")
     v = np.concatenate(list(ranges.values()))
     if _off(whole, every, v, nd):
-        missing.append("no steady input holds the outputs at the reference: ask for one that the inputs can hold")
+        missing.append(
+            "no steady input holds the outputs that are weighed at the reference: ask for one that the inputs can hold"
+        )
     law = None if missing else _law(made)
     if law is None and not missing:
         missing.append("the cost doesn't see each growing or lasting mode, or no input moves it: weigh all outputs")
@@ -306,6 +308,8 @@ def _off(problem: MpcProblem, every: np.ndarray, v: np.ndarray, nd: int) -> bool
     reached, right = np.vstack([A[:n] @ x + B[:n, moved] @ u, C @ x + D[:, moved] @ u]), np.zeros((n + p, len(v)))
     right[:n], right[n:, :p] = x[:n], np.eye(p)
     right[:, p : p + nw] -= np.vstack([B[:n, other], D[:, other]])
+    for each in (reached, right):
+        each[n:][~problem.aimed] = 0.0
     middle, half = v.mean(axis=1), 0.5 * np.ptp(v, axis=1)
     off, at = reached - right, np.abs(right @ middle) + np.abs(right) @ half
     return bool((np.abs(off @ middle) + np.abs(off) @ half).max() > _SETTLED * at.max())

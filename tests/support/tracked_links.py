@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from netctrl.model.design.design import MpcDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track, infeasible
@@ -31,11 +32,14 @@ class Tracked(NamedTuple):
     tables: Any
 
 
-def tracked(scenario: Scenario, law: TrackingLaw, reference: Any, *, schedule: Any = None, **control: Any) -> Tracked:
+def tracked(
+    scenario: Scenario, law: TrackingLaw | MpcDesign, reference: Any, *, schedule: Any = None, **control: Any
+) -> Tracked:
     """A scenario under a law, which measures means over periods unless `control` says otherwise."""
     asked = Track(**{"reference": np.atleast_2d(reference), "measured": "period"} | control)
     result = simulate_packets(scenario.replace(control=asked), design=law, schedule=schedule)
     signals = result.tables["signals"]
+    law = law.law if isinstance(law, MpcDesign) else law
 
     def columns(what: str, names: Any) -> np.ndarray:
         return np.column_stack([signals[f"{what} {name}"] for name in names])

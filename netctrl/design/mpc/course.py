@@ -70,19 +70,22 @@ def mpc_course(law: MpcLaw, course: MpcCourse, reference: np.ndarray, disturbanc
     # It starts at rest, at the steady state of the first reference and disturbance.
     drawn = w - law.input_offset[other]
     rest = steady_target(problem, 0).constant @ np.concatenate([r[0] - law.output_offset, np.zeros(m), drawn[0]])
+    acting = np.empty(problem.plant.n_inputs)
+    acting[moved], acting[other] = rest[n:], drawn[0]
+    before = law.output_offset + law.C @ rest[:n] + law.D @ acting if law.estimator is not None else rest[:n]
     plant, running = LatePlant(problem, rest[:n], rest[n:]), RunningMpc(law, rest[n:] + law.input_offset[moved])
     if law.estimator is not None:
         first = running.state.estimate.copy()
         first[:n] = plant.state
         running.state = running.state._replace(estimate=first)
-    seen, outputs, inputs = [], np.empty((T, len(law.C))), np.empty((T, m))
+    outputs, inputs, seen = np.empty((T, len(law.C))), np.empty((T, m)), [before] * old
     failed = 0
     for k in range(T):
-        outputs[k] = plant.outputs(drawn[k]) + law.output_offset
-        seen.append(outputs[k] if law.estimator is not None else plant.state)
-        inputs[k] = running.decide(seen[max(k - old, 0)], r[k : k + lead], w[k : k + lead])
+        now = plant.state if law.estimator is None else plant.outputs(drawn[k], untold[k]) + law.output_offset
+        inputs[k] = running.decide(seen[k] if old else now, r[k : k + lead], w[k : k + lead])
         failed += running.state.failing > 0
-        plant.advance(inputs[k] - law.input_offset[moved], drawn[k], untold[k])
+        outputs[k] = plant.advance(inputs[k] - law.input_offset[moved], drawn[k], untold[k]) + law.output_offset
+        seen.append(now if law.estimator is None else outputs[k])
         if law.link is not None:
             plant.state = np.maximum(plant.state, 0.0)
     time = law.interval_s * np.arange(T)

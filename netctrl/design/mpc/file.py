@@ -52,7 +52,8 @@ class MatrixPlant(_Plant, frozen=True, tag="matrices"):
 class ModelPlant(_Plant, frozen=True, tag="model"):
     """An identified model: a file beside this one, or the name of one that comes with netctrl.
 
-    The problem's `measurement_delay` is 1 unless it says otherwise: a model's outputs are those of an interval.
+    The problem's `measurement_delay` is 1 unless it says otherwise: a model's outputs are those of an interval. An
+    estimator takes the model's noise unless it is given one.
     """
 
     file: str
@@ -123,12 +124,14 @@ def mpc_from_file(path: str | os.PathLike[str], argv: Iterable[str] = ()) -> Mpc
         for name in ("reference", "disturbances", "estimator", "unmeasured", "preview", "hold", "safe_input")
     }
     try:
-        plant, signals, files = _plant(Path(path), found.plant)
+        plant, signals, files, noise = _plant(Path(path), found.plant)
         given = dict(found.problem)
         if isinstance(found.plant, LinkPlant):
             given.setdefault("measured", [1])
         if isinstance(found.plant, ModelPlant):  # its outputs are those of the interval that ended
             given.setdefault("measurement_delay", 1)
+            if found.estimator is not None and noise:
+                asked["estimator"] = noise | found.estimator
         problem = problem_of(plant, given)
         problem = _around(problem, signals)
         if found.course is not None:
@@ -140,21 +143,26 @@ def mpc_from_file(path: str | os.PathLike[str], argv: Iterable[str] = ()) -> Mpc
         raise FileError(path, str(error)) from None
 
 
-def _plant(path: Path, plant: LinkPlant | MatrixPlant | ModelPlant) -> tuple[StateSpace, dict[str, Any], list[Path]]:
-    """Plant, names and offsets of its signals, and the files that it is from."""
+def _plant(
+    path: Path, plant: LinkPlant | MatrixPlant | ModelPlant
+) -> tuple[StateSpace, dict[str, Any], list[Path], dict[str, Any]]:
+    """Plant, names and offsets of its signals, the files that it is from, and its noise."""
     if isinstance(plant, LinkPlant):
-        return link_rate_plant(duration("plant.interval", plant.interval)), {"link": plant.id}, []
+        return link_rate_plant(duration("plant.interval", plant.interval)), {"link": plant.id}, [], {}
     names = ("inputs", "outputs", "input_units", "output_units", "input_offset", "output_offset")
     if isinstance(plant, MatrixPlant):
         made = StateSpace(plant.A, plant.B, plant.C, plant.D, duration("plant.interval", plant.interval))
-        return made, {name: getattr(plant, name) for name in names}, []
+        return made, {name: getattr(plant, name) for name in names}, [], {}
     beside = path.parent / plant.file
     source = beside if beside.is_file() else model_path(plant.file)
     model = read_model(source)
     if model.curve is not None:
         takes = "a linear one: `netctrl design connet` takes a curve"
         raise InvalidValue("plant.file", f"{plant.file}, a model with a curve", takes)
-    return model.state_space, {name: getattr(model, name) for name in names}, [source]
+    noise, S, K = {}, model.innovation_covariance, model.K
+    if S is not None and K is not None:
+        noise = {"process_noise": (K @ S @ K.T).tolist(), "measurement_noise": S.tolist()}
+    return model.state_space, {name: getattr(model, name) for name in names}, [source], noise
 
 
 def _around(problem: MpcProblem, signals: dict[str, Any]) -> MpcProblem:

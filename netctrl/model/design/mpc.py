@@ -98,6 +98,22 @@ class MpcLaw(SignalLaw, frozen=True, kw_only=True, tag="mpc", eq=False):
     hold: int
     """Samples for which the last input is held where no plan is found."""
 
+    @property
+    def low(self) -> np.ndarray:
+        """(m,) lowest inputs."""
+        return self._limits("input_lower", -np.inf)
+
+    @property
+    def high(self) -> np.ndarray:
+        """(m,) greatest inputs."""
+        return self._limits("input_upper", np.inf)
+
+    def _limits(self, name: str, none: float) -> np.ndarray:
+        other = self.problem.get("measured", ())
+        offset = np.delete(self.input_offset, list(other))
+        given = np.asarray(self.problem.get(name), dtype=float)  # NaN for null
+        return offset + np.where(np.isnan(given), none, given)
+
     def __post_init__(self) -> None:
         super().__post_init__()
         n, (p, inputs) = len(self.A), self.D.shape if self.D.ndim == 2 else (0, 0)

@@ -14,6 +14,7 @@ from netctrl.laws.tracking.online_shift import OnlineShift
 from netctrl.laws.tracking.schedule import GainSchedule
 from netctrl.laws.tracking.tracking import tracking_gains
 from netctrl.model.design.design import ConnetDesign
+from netctrl.model.design.mpc import MpcLaw
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.program import read_table
 from netctrl.ns3.records import certificate_comments, record_line, record_values, word
@@ -76,6 +77,8 @@ def track_records(scenario: Scenario, plan: TrackPlan) -> Iterator[list[str]]:
         *(record_line("reference", **{"from": k}, values=_numbers(desired[k])) for k in changes),
     ]
     schedule = plan.schedule if isinstance(plan.schedule, GainSchedule) else None
+    if isinstance(plan.law, MpcLaw):
+        raise InvalidValue("design", "of method mpc", "one of method connet, with a control of kind track in ns-3")
     values = tracking_gains(plan.law), plan.state, plan.governor, schedule
     names = "gains", "state", "governor", "schedule"
     yield [

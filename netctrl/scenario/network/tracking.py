@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
+from netctrl.core.register import RUNNING_LAWS
 from netctrl.core.units import unit_scale
 from netctrl.laws.tracking.online_map import OnlineStaticMap, learn, online_schedule
 from netctrl.laws.tracking.online_shift import OnlineShift, learn_shift, shifted
@@ -24,7 +25,8 @@ from netctrl.laws.tracking.tracking import (
     step_tracking,
     tracking_gains,
 )
-from netctrl.model.design.design import ConnetDesign, read_design
+from netctrl.model.design.design import ConnetDesign, MpcDesign, read_design
+from netctrl.model.design.mpc import MpcLaw
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.network.track import Track, regulator_of, tracked_groups
 
@@ -72,7 +74,7 @@ TRACKED_SIGNALS = {
 class TrackPlan(NamedTuple):
     """T intervals under a law with m inputs and p outputs."""
 
-    law: TrackingLaw
+    law: TrackingLaw | MpcLaw
     reference: np.ndarray
     """(T, p) [the law's units]."""
     signals: tuple[str, ...]
@@ -148,7 +150,7 @@ class GateDraws(NamedTuple):
 
 def track_plan(
     scenario: Any,
-    design: ConnetDesign | TrackingLaw | None = None,
+    design: ConnetDesign | MpcDesign | TrackingLaw | None = None,
     schedule: GainSchedule | OnlineStaticMap | OnlineShift | None = None,
 ) -> TrackPlan:
     """Intervals of a scenario's `Track` under a law.
@@ -156,7 +158,7 @@ def track_plan(
     Parameters
     ----------
     scenario : Scenario
-    design : ConnetDesign or TrackingLaw, optional
+    design : ConnetDesign, MpcDesign or TrackingLaw, optional
         In place of the file that the control names.
     schedule : GainSchedule, OnlineStaticMap or OnlineShift, optional
         Gives the law the same speed at all points of the curve (`netctrl.laws.tracking.schedule`); an `OnlineStaticMap`
@@ -173,17 +175,21 @@ def track_plan(
     control = scenario.control
     design = _design(control, design)
     whole = isinstance(design, ConnetDesign)
-    law: TrackingLaw = design.law if whole else design
+    law: TrackingLaw | MpcLaw = design.law if whole or isinstance(design, MpcDesign) else design
     interval = law.interval_s
     T = round(scenario.duration / interval)
     if T < 1 or not isclose(T * interval, scenario.duration, rel_tol=1e-6):
         raise InvalidValue("duration", scenario.duration, f"a whole number of the law's intervals of {interval:g} s")
     rows = control.reference
+    if not rows and isinstance(law, MpcLaw):
+        rows = (tuple(law.reference.tolist()),)
     if not rows and not whole:
         raise InvalidValue("control.reference", rows, "references, with a law that isn't a Design's")
     paper = whole and design.inputs.law == "paper"
     measured = control.measured or ("average" if paper else "period")
     own = getattr(law, "curve", None) is not None
+    if schedule is not None and isinstance(law, MpcLaw):
+        raise InvalidValue("schedule", type(schedule).__name__, "None under an MPC Design")
     if schedule is not None and own != isinstance(schedule, OnlineShift):
         takes = "none or an OnlineShift: this law has a curve, and its gain follows it" if own else "a law with a curve"
         raise InvalidValue("schedule", type(schedule).__name__, takes)
@@ -202,9 +208,9 @@ def track_plan(
         signals=tuple(signal.name for signal in read),
         scale=scale,
         rate_unit=unit,
-        state=start_tracking(tracking_gains(law), None if control.first_rate is None else first),
+        state=_first_state(law, None if control.first_rate is None else first),
         start=round(control.start / interval),
-        governor=reference_governor(law) if control.governor else None,
+        governor=_governor(law) if control.governor else None,
         schedule=schedule,
     )
 
@@ -212,16 +218,34 @@ def track_plan(
 def _design(control: Track, design: Any) -> Any:
     if design is None and control.file:
         design = read_design(control.file)
-        if not isinstance(design, ConnetDesign):
-            takes = f"a CONNET Design; this one is of method {design.method}"
+        if not isinstance(design, ConnetDesign | MpcDesign):
+            takes = f"a CONNET or MPC Design; this one is of method {design.method}"
             raise InvalidValue("control.file", control.file, takes)
-    if not isinstance(design, ConnetDesign | TrackingLaw):
+    if not isinstance(design, ConnetDesign | MpcDesign | TrackingLaw):
         got = None if design is None else type(design).__name__
-        raise InvalidValue("design", got, "a CONNET Design, unless control.file names its file")
+        raise InvalidValue("design", got, "a CONNET or MPC Design, unless control.file names its file")
     return design
 
 
-def _read_signals(law: TrackingLaw, measured: Measured) -> tuple[list[TrackedSignal], np.ndarray]:
+def _first_state(law: TrackingLaw | MpcLaw, applied: np.ndarray | None) -> TrackingState:
+    """What a law that is switched on remembers; of one of model predictive control that runs, the inputs alone."""
+    if not isinstance(law, MpcLaw):
+        return start_tracking(tracking_gains(law), applied)
+    given = law.problem
+    if given.get("measured") or np.any(given.get("delay", 0)) or given.get("measurement_delay", 0) != 1:
+        takes = "one whose measurements are a sample old (measurement_delay = 1), and without other delays"
+        raise InvalidValue("design", "an MPC Design of another plant", f"{takes} and measured disturbances")
+    first = np.clip(law.safe_input if applied is None else applied, law.low, law.high)
+    return TrackingState(np.zeros(0), np.zeros(0), first, first)
+
+
+def _governor(law: TrackingLaw | MpcLaw) -> ReferenceGovernor:
+    if isinstance(law, MpcLaw):
+        raise InvalidValue("control.governor", True, "false: MPC keeps to its bounds by itself")
+    return reference_governor(law)
+
+
+def _read_signals(law: TrackingLaw | MpcLaw, measured: Measured) -> tuple[list[TrackedSignal], np.ndarray]:
     """What a law reads, and factors to its units."""
     if len(law.inputs) > 2 or not all((name, measured) in TRACKED_SIGNALS for name in law.outputs):
         takes = "inputs rate or rate and burst, outputs delay, jitter, throughput; measured average or period"
@@ -254,6 +278,8 @@ def run_periods(plan: TrackPlan, advance: Callable[[float, int], Period]) -> Per
         Simulates an interval with a rate of all tracked flows together [bit/s], inf: what they offer, and the packets
         that a flow releases at once, 0 for each group's own.
     """
+    if isinstance(plan.law, MpcLaw):
+        return _run_mpc(plan, plan.law, advance)
     law, governor, schedule = plan.law, plan.governor, plan.schedule
     desired, state = plan.reference, plan.state
     (T, p), m = desired.shape, len(law.inputs)
@@ -265,12 +291,9 @@ def run_periods(plan: TrackPlan, advance: Callable[[float, int], Period]) -> Per
     given, seen, commanded = np.array(desired), np.empty((T, p)), np.full((T, m), np.nan)
     gains, cut = tracking_gains(law), law.output_offset.copy()
     for k in range(T):
-        on = k >= plan.start
-        rate = max(float(state.applied[0]) * plan.rate_unit, 0.0) if on else inf
-        burst = max(1, round(float(state.applied[1]))) if on and m > 1 else 0
-        driven.append((rate, burst, advance(rate, burst)))
-        seen[k] = np.array([getattr(driven[-1][-1], name) for name in plan.signals]) * plan.scale
-        if not on:
+        driven.append(_driven(plan, k, state.applied, advance))
+        seen[k] = _seen(plan, driven[-1][-1])
+        if k < plan.start:
             continue
         commanded[k] = state.commanded if curve is None else state.applied
         if governor is not None:
@@ -286,6 +309,38 @@ def run_periods(plan: TrackPlan, advance: Callable[[float, int], Period]) -> Per
             shown = _answered(gains, state, shown, given[k])
         state = step_tracking(gains, state, shown, given[k])
     return Periods(driven, given, seen, commanded, curve, None if shift is None else moved)
+
+
+def _run_mpc(plan: TrackPlan, law: MpcLaw, advance: Callable[[float, int], Period]) -> Periods:
+    """The same under a law of model predictive control."""
+    desired, applied = plan.reference, plan.state.applied
+    running: Any = RUNNING_LAWS["mpc"](law, applied)
+    driven: list[tuple[float, int, Period]] = []
+    seen, commanded = np.empty(desired.shape), np.full((len(desired), len(applied)), np.nan)
+    for k in range(len(desired)):
+        driven.append(_driven(plan, k, applied, advance))
+        seen[k] = _seen(plan, driven[-1][-1])
+        if k >= plan.start:
+            commanded[k] = applied
+            # With preview it is told what will be asked for in the intervals that follow, the last one held.
+            rows = desired[k + 1 : k + 1 + running.lead] if law.preview else desired[k : k + 1]
+            applied = running.decide(seen[k], reference=rows if len(rows) else desired[-1:])
+    return Periods(driven, np.array(desired), seen, commanded)
+
+
+def _driven(
+    plan: TrackPlan, k: int, applied: np.ndarray, advance: Callable[[float, int], Period]
+) -> tuple[float, int, Period]:
+    """An interval with these inputs, if the law is on by then: rate, burst, what was measured."""
+    on = k >= plan.start
+    rate = max(float(applied[0]) * plan.rate_unit, 0.0) if on else inf
+    burst = max(1, round(float(applied[1]))) if on and len(applied) > 1 else 0
+    return rate, burst, advance(rate, burst)
+
+
+def _seen(plan: TrackPlan, period: Period) -> np.ndarray:
+    """(p,) what was measured [the law's units]."""
+    return np.array([getattr(period, name) for name in plan.signals]) * plan.scale
 
 
 def _answered(gains: TrackingGains, state: TrackingState, shown: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -330,5 +385,7 @@ def law_columns(plan: TrackPlan, found: Periods) -> dict[str, np.ndarray]:
     if found.shift is not None:
         columns["shift"] = found.shift
     columns |= {f"commanded {name}": found.commanded[:, place] for place, name in enumerate(law.inputs)}
-    at_limit = (found.commanded >= law.high) | (found.commanded <= law.low)
+    width = law.high - law.low
+    room = 1e-9 * np.where(np.isfinite(width), width, 0.0)  # a solver's rounding
+    at_limit = (found.commanded >= law.high - room) | (found.commanded <= law.low + room)
     return columns | {"at limit": at_limit.any(axis=1).astype(float)}

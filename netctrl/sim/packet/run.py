@@ -15,7 +15,7 @@ from netctrl.laws.aqm.records import DesignQueue
 from netctrl.laws.tracking.online_map import OnlineStaticMap
 from netctrl.laws.tracking.online_shift import OnlineShift
 from netctrl.laws.tracking.schedule import GainSchedule
-from netctrl.model.design.design import ConnetDesign, LinkDesign
+from netctrl.model.design.design import ConnetDesign, HftracDesign, LinkDesign
 from netctrl.model.io.provenance import Provenance, provenance
 from netctrl.model.law import TrackingLaw
 from netctrl.scenario.fabric.topology import TOPOLOGIES
@@ -58,7 +58,7 @@ def simulate_packets(
     ----------
     scenario : Scenario
     design : HftracDesign, MpcDesign, ConnetDesign or TrackingLaw, optional
-        Sets the links' rates, or with a control of kind track those of flows; else the one whose file
+        Sets the links' rates, or with a control of kind track (CONNET, MPC) those of flows; else the one whose file
         `scenario.control` names.
     gains : ndarray, shape (N + 1,) or (C, N + 1), optional
         In a data centre: K[N] of MPCC for all paths, or for each of C kinds of path, the shortest round trip first. By
@@ -101,8 +101,8 @@ def simulate_packets(
             raise InvalidValue(f"links.{link.id}.queue", "design", "a kind with a law; `--design FILE` fills the place")
     ready = packet_problem(scenario, flow_links(scenario, design if isinstance(design, LinkDesign) else None))
     if isinstance(scenario.control, Track):
-        if isinstance(design, LinkDesign):
-            raise InvalidValue("design", design.method, "a CONNET Design, with a control of kind track")
+        if isinstance(design, HftracDesign):
+            raise InvalidValue("design", design.method, "a CONNET or MPC Design, with a control of kind track")
         state, tables = run_tracked(scenario, ready, design, schedule=schedule, progress=progress)
         return _with_tables(packet_result(scenario, state, made), tables)
     if schedule is not None:

@@ -11,7 +11,7 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.tracking.online_map import OnlineStaticMap, curve_values
 from netctrl.laws.tracking.online_shift import OnlineShift
 from netctrl.laws.tracking.schedule import GainSchedule
-from netctrl.model.design.design import ConnetDesign
+from netctrl.model.design.design import ConnetDesign, MpcDesign
 from netctrl.model.law import TrackingLaw
 from netctrl.model.signals import SignalTrace
 from netctrl.plants.access import read_premium
@@ -116,7 +116,7 @@ class RegulatedRun:
 def run_tracked(
     scenario: Scenario,
     ready: PacketProblem,
-    design: ConnetDesign | TrackingLaw | None = None,
+    design: ConnetDesign | MpcDesign | TrackingLaw | None = None,
     *,
     schedule: GainSchedule | OnlineStaticMap | OnlineShift | None = None,
     progress: Callable[[float], None] | None = None,

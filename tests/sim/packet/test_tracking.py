@@ -7,15 +7,36 @@ from tracked_links import driven, tracked
 import netctrl
 from netctrl.core.errors import InvalidValue
 from netctrl.design.connet.design import connet
+from netctrl.design.mpc.file import mpc_from_file
+from netctrl.engines.case import case_of
+from netctrl.engines.engine import supports
+from netctrl.kernel.programs import read_record, write_record
+from netctrl.kernel.regulated.task import GivenPlan
 from netctrl.model.datasets import model_path
+from netctrl.model.design.design import MpcDesign
 from netctrl.model.identified import IdentifiedModel, read_model
 from netctrl.scenario.builders import access_link
 from netctrl.scenario.network.track import Track
+from netctrl.scenario.network.tracking import Period, run_periods, track_plan
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.packet.run import simulate_packets
 
 PRINTED = read_model(model_path("connet-paper"))
 LQI = connet(PRINTED, track="delay", limits=[(0.0, 95.0)]).law
+MPC = """reference = [[0.3, 1.5], [0.0, 0.0]]
+estimator = { disturbance = "output", disturbance_noise = 0.2 }
+[plant]
+kind = "model"
+file = "connet-paper"
+[problem]
+horizon = 30
+output_weight = [[1.0, 0.0], [0.0, 0.0]]
+rate_weight = 1e-3
+input_lower = 0
+input_upper = 95
+rate_lower = -20
+rate_upper = 20
+"""
 PAPER = connet(PRINTED, method="paper", limits=[(0.0, 95.0)]).law
 
 
@@ -24,6 +45,87 @@ def test_integral_action_holds_delays_on_packets(delay):
     run = tracked(access_link(duration="500s", seed=11), LQI, [delay, 0.0])
     assert run.measured[100:, 0].mean() == pytest.approx(delay, rel=0.03)
     assert run.infeasible == []
+
+
+@pytest.fixture(scope="module")
+def mpc(tmp_path_factory) -> MpcDesign:
+    """MPC of the printed model, which tracks its delay alone."""
+    file = tmp_path_factory.mktemp("mpc") / "delay.toml"
+    file.write_text(MPC)
+    return mpc_from_file(file)
+
+
+@pytest.mark.parametrize("delay", [0.5, 0.676, 1.0, 1.434])
+def test_mpc_holds_delays_on_packets(mpc, delay):
+    """With a proof for its range, and with less to and fro than integral action."""
+    assert mpc.certificate.status == "admissible"
+    scenario = access_link(duration="500s", seed=11)
+    run, other = (tracked(scenario, law, [delay, 0.0]) for law in (mpc, LQI))
+    assert run.measured[100:, 0].mean() == pytest.approx(delay, rel=0.01)
+    assert run.rate[100:].std() < 0.8 * other.rate[100:].std()
+
+
+def test_mpc_keeps_its_bounds_and_comes_back(mpc):
+    """A delay that the link never has for 100 s: the rate stays at its bound, and leaves it at once."""
+    reference = np.tile([0.676, 0.0], (400, 1))
+    reference[150:250, 0] = 20.0
+    run = tracked(access_link(duration="400s", seed=2), mpc, reference)
+    assert run.rate[200:250].min() == pytest.approx(95e6)
+    assert run.rate.max() <= 95e6
+    assert run.infeasible[-1][1] <= 256.0
+    assert run.measured[275:, 0].mean() == pytest.approx(0.676, rel=0.03)
+    steps = np.abs(np.diff(run.rate))
+    assert steps.max() <= 20e6 * (1.0 + 1e-9)
+
+
+def test_mpc_knows_references_ahead(mpc, tmp_path):
+    reference = np.tile([0.5, 0.0], (200, 1))
+    reference[100:, 0] = 1.434
+    (tmp_path / "ahead.toml").write_text("preview = true\n" + MPC)
+    rates = [
+        tracked(access_link(duration="200s", seed=4), law, reference).rate
+        for law in (mpc, mpc_from_file(tmp_path / "ahead.toml"))
+    ]
+    told, ahead = (np.flatnonzero(rate[60:] > rate[40:95].max() + 5e6)[0] + 60 for rate in rates)
+    assert ahead < 100 < told
+
+
+def test_a_plan_of_mpc_comes_back_from_a_record(mpc, tmp_path):
+    """As the kernel lab gets it, which steps the same law."""
+    scenario = access_link(duration="30s", control=Track(reference=[[0.6, 0.0]], start="5s"))
+    plan = track_plan(scenario, mpc)
+    write_record(tmp_path, GivenPlan(*plan))
+    again = read_record(tmp_path, GivenPlan)
+
+    def advance(rate: float, burst: int) -> Period:
+        return Period(min(rate, 95e6) / 80e6, 0.2, min(rate, 95e6) / 80e6, 0.2, rate)
+
+    one, other = (run_periods(each, advance) for each in (plan, again))
+    assert np.array_equal(one.commanded[5:], other.commanded[5:])
+    assert np.isnan(one.commanded[:5]).all()
+    assert one.measured[-1, 0] == pytest.approx(0.6, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("file", "control", "said"),
+    [
+        ("", {"governor": True}, r"control\.governor"),
+        ("measurement_delay = 0\ndelay = 1\n", {}, "measurements are a sample old"),
+        ("delay = 1\n", {}, "without other delays"),
+    ],
+)
+def test_what_mpc_can_t_track_is_named(file, control, said, tmp_path):
+    (tmp_path / "other.toml").write_text(MPC + file)
+    design = mpc_from_file(tmp_path / "other.toml")
+    scenario = access_link(duration="10s", control=Track(reference=[[0.6, 0.0]], **control))
+    with pytest.raises(InvalidValue, match=said):
+        netctrl.simulate(scenario, "packet", design=design)
+
+
+def test_mpc_tracks_on_packets_and_in_the_kernel(mpc):
+    lacks = supports(case_of(mpc))
+    assert lacks["packet"] is lacks["kernel"] is None
+    assert lacks["ns3"] == "rates of flows that an MPC Design sets"
 
 
 @pytest.mark.slow
