@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from mpc_instances import Instance, random_instance, written
 from mpc_problems import double_integrator
+from scipy.linalg import solve_discrete_are
 
 from netctrl.core.errors import InfeasibleProgram, InvalidValue
+from netctrl.laws.pacing.best_rate import best_rate, clipped
+from netctrl.model.datasets import model_of
 from netctrl.model.statespace import StateSpace
 from netctrl.mpc.formulate import FORMS, condensed
 from netctrl.mpc.parametric import parameters
@@ -56,6 +59,37 @@ def test_instances_of_any_size(start: int) -> None:
     """To 30 states, 200 samples and 20 of delay; stable, integrating and unstable in turn."""
     for seed in range(start, start + 20):
         judged(random_instance(seed))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_pacing_paper_s_law_is_an_instance(seed: int) -> None:
+    """Eq. (3), ψ (ℓ − μ_ℓ)²/μ_v + ℓ/μ_ℓ − ξ r/μ_r over 0 <= r <= R with ℓ = ℓ_0 + b_1 r: a reference stands for the
+    linear terms. Its law is eq. (7) within the bounds."""
+    random = np.random.default_rng(seed)
+    psi, xi, b1, rtt_at_zero, mean_rtt, variance, mean_rate = 10.0 ** random.uniform(-1.0, 1.0, 7)
+    most = 10.0 ** random.uniform(-1.0, 2.0)
+    problem = MpcProblem(
+        plant=StateSpace([[0.0]], [[b1]], [[1.0]], dt=1.0), horizon=1, output_weight=psi / variance,
+        input_lower=0.0, input_upper=most,
+    )  # fmt: skip
+    wanted = mean_rtt + (xi / (mean_rate * b1) - 1.0 / mean_rtt) * variance / (2.0 * psi)
+    plan = solve_mpc(problem, [0.0], reference=[[0.0], [wanted - rtt_at_zero]])
+    law = clipped(best_rate(psi, xi, b1, rtt_at_zero, mean_rtt, variance, mean_rate), 0.0, most)
+    assert plan.inputs[0, 0] == pytest.approx(law, abs=1e-9 * most)
+
+
+def test_connet_s_published_gain_is_an_instance() -> None:
+    """Of the regulator's cost, Q1 = 43378 C'C and Q2 = 1, with its own end: the printed K at any horizon."""
+    model = model_of("connet-paper")
+    A, B, Q = model.A, model.B, 43378.0 * model.C.T @ model.C
+    printed = np.array([[-15.7017, -9.3098]])
+    for horizon in (1, 7, 40):
+        problem = MpcProblem(
+            plant=model.state_space, horizon=horizon, state_weight=Q, input_weight=1.0,
+            terminal_weight=solve_discrete_are(A, B, Q, np.eye(1)),
+        )  # fmt: skip
+        gain = np.array([-solve_mpc(problem, x).inputs[0] for x in np.eye(2)]).T
+        assert gain == pytest.approx(printed, rel=5e-4)
 
 
 def test_both_forms_are_one_problem() -> None:

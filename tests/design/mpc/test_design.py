@@ -66,6 +66,47 @@ def test_the_margins_are_those_at_which_an_own_queue_starts_to_swing(delay: int,
         assert not swings(delay, 1.02 * proof.lowest_gain)
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_margins_and_courses_have_direct_effects_on_what_is_measured_late(seed: int) -> None:
+    """A random plant whose outputs are those of an interval that ended, with its inputs' direct effects, as an
+    identified model has them: an own loop decays, and starts to swing, where the certificate says."""
+    random = np.random.default_rng(seed)
+    n, late = int(random.integers(1, 4)), int(random.integers(0, 3))
+    A = random.standard_normal((n, n))
+    A *= random.uniform(0.3, 0.95) / np.abs(np.linalg.eigvals(A)).max()
+    B, C, D = random.standard_normal((n, 1)), random.standard_normal((1, n)), random.uniform(0.5, 2.0, (1, 1))
+    gain = abs((C @ np.linalg.solve(np.eye(n) - A, B) + D)[0, 0])
+    B, D = B / gain, D / gain
+    problem = netctrl.MpcProblem(
+        plant=netctrl.StateSpace(A, B, C, D, dt=1.0), horizon=25, output_weight=1.0, rate_weight=1.0,
+        delay=late, measurement_delay=1,
+    )  # fmt: skip
+    course = MpcCourse(samples=60, references=((0.0, 0.0), (20.0, 1.0)), unmeasured=((40.0, 0.5),))
+    options = {"estimator": {"disturbance": "output", "disturbance_noise": 0.1}, "course": course}
+    design = netctrl.design_mpc(problem, **options)
+
+    def run(samples: int, factor: float = 1.0, wanted: float = 0.0, shaken: float = 1.0) -> tuple[np.ndarray, ...]:
+        running, x, sent = RunningMpc(design.law), shaken * np.ones(n), [0.0] * late
+        y, seen = 0.0, []
+        for k in range(samples):
+            sent.append(running.decide([y], [wanted if k >= 20 else 0.0])[0])
+            u = factor * (sent[k] + (0.5 if k >= 40 and wanted else 0.0))
+            y = float((C @ x + D[:, 0] * u)[0])
+            x = A @ x + B[:, 0] * u
+            seen.append(y)
+        return np.array(seen), np.array(sent[late:])
+
+    outputs, inputs = run(60, wanted=1.0, shaken=0.0)
+    shown = mpc_course(design.law, course, np.zeros(1), np.zeros(0))
+    assert np.abs(shown.outputs[:, 0] - outputs).max() < 1e-9
+    assert np.abs(shown.inputs[:, 0][: 60 - late] - inputs[: 60 - late]).max() < 1e-9
+    radius = design.certificate.spectral_radius
+    assert radius < 1.0
+    ends = [np.abs(run(samples)[0][-30:]).max() for samples in (100, 200)]
+    assert max(ends[1], 1e-12) < 10.0 * max(ends[0] * radius**100, 1e-12)
+    assert np.abs(run(400, 0.97 * design.certificate.highest_gain)[0][-50:]).max() < 0.3
+
+
 def test_the_status_is_of_the_margin_and_the_proof() -> None:
     assert link_design().certificate.status is Status.ADMISSIBLE
     fast = link_design(problem={"delay": 3}, estimator={"disturbance": "input", "disturbance_noise": 1e6}).certificate
