@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any
 
@@ -216,7 +217,11 @@ def free_law(problem: MpcProblem, estimator: Estimator | None = None) -> np.ndar
 
 
 def free_loop(
-    problem: MpcProblem, estimator: Estimator | None = None, later: int = 0, law: np.ndarray | None = None
+    problem: MpcProblem,
+    estimator: Estimator | None = None,
+    later: int = 0,
+    law: np.ndarray | None = None,
+    watch: Callable[..., np.ndarray] | None = None,
 ) -> StateSpace:
     """S − T at the plant's input while no bound is active, of which `discrete_disk_margin` tells the loop's margin.
 
@@ -232,6 +237,9 @@ def free_loop(
         Samples by which inputs act later than the problem says.
     law : ndarray, optional
         Its `free_law`, where several loops are wanted.
+    watch : callable, optional
+        Linear function of (estimate and past inputs, what is measured, state, outputs, inputs as decided, inputs as
+        they act) that returns further outputs.
     """
     law = free_law(problem, estimator) if law is None else law
     moved, late = problem.manipulated, problem.delays + later
@@ -245,14 +253,16 @@ def free_loop(
         x, under_way, seen, known, _ = np.split(state, parts)
         sent, seen = under_way.reshape(line, m), seen.reshape(age, size)
         acting = np.array([sent[line - late[j], j] if late[j] else 0.0 for j in range(m)])
-        now = C @ x + D @ acting if estimator else x
-        applied, known = np.split(law @ np.concatenate([known, seen[0] if age else now]), [m])
+        measured = seen[0] if age else C @ x + D @ acting if estimator else x
+        applied, kept = np.split(law @ np.concatenate([known, measured]), [m])
         sent = np.vstack([sent, applied + w])
         acting = np.array([sent[line - late[j], j] for j in range(m)])
         # What is measured later has the direct effect of this sample's inputs, too.
-        seen = np.vstack([seen, C @ x + D @ acting if estimator else x])
-        after = A @ x + B @ acting, sent[1:].ravel(), seen[1:].ravel(), known
-        return np.concatenate([*after, 2.0 * applied + w])
+        y = C @ x + D @ acting
+        seen = np.vstack([seen, y if estimator else x])
+        more = [] if watch is None else watch(known, measured, x, y, applied, acting)
+        after = A @ x + B @ acting, sent[1:].ravel(), seen[1:].ravel(), kept
+        return np.concatenate([*after, 2.0 * applied + w, more])
 
     units = np.eye(parts[-1] + m)
     columns = np.array([step(each[: parts[-1]], each[parts[-1] :]) for each in units]).T

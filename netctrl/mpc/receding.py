@@ -220,7 +220,7 @@ def step_receding(
     drawn = state.past_disturbances
     at, seen = measured, isfinite(measured.sum())
     if estimator is not None:
-        at = _corrected(controller, state, measured, w)
+        at = corrected(controller, state, measured, w)
     plan, low, high, status, reason = state.plan, controller.lower, controller.upper, QPStatus.SOLVED, ""
     if seen:
         given = program.given
@@ -269,7 +269,7 @@ def _changes(**fields: Any) -> dict[str, Any]:
     return fields
 
 
-def _corrected(controller: RecedingController, state: RecedingState, measured: np.ndarray, w: np.ndarray) -> np.ndarray:
+def corrected(controller: RecedingController, state: RecedingState, measured: np.ndarray, w: np.ndarray) -> np.ndarray:
     """Estimate at the time of the measurement; the prediction where a measurement isn't finite."""
     problem, estimator = controller.problem, controller.estimator
     if estimator is None or not np.isfinite(measured).all():

@@ -23,9 +23,10 @@ from netctrl.core.errors import (
     checked_whole,
 )
 from netctrl.design.mpc.course import mpc_course
+from netctrl.design.mpc.tube import tubes
 from netctrl.frequency.hinf_norm import CAREFUL_ALPHA, DiskMargin, diagonal_disk_margin
 from netctrl.model.design.design import MpcDesign
-from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcLaw, MpcRegion, check_queue
+from netctrl.model.design.mpc import MpcCertificate, MpcCourse, MpcInputs, MpcLaw, MpcRegion, MpcTube, check_queue
 from netctrl.model.io.fields import duration, label, texts
 from netctrl.model.io.matrix import dense
 from netctrl.model.statespace import StateSpace
@@ -275,6 +276,7 @@ def _certificate(
         "proved": proof.holds,
         "missing": tuple(_told(each, law, problem) for each in proof.missing),
         "region": region,
+        "tubes": tuple(_tubes(law, proof, kalman)) if proof.holds else (),
         "terminal_rows": len(problem.terminal_rows),
         "terminal_steps": proof.steps,
         "steady_state": tuple(proof.steady_state.tolist()),
@@ -320,6 +322,15 @@ def _region(law: MpcLaw, proof: MpcProof) -> tuple[MpcRegion, ...]:
             low, high = (float(end) if np.isfinite(end) else None for end in ends)
             found.append(MpcRegion(name=name, lowest=low, highest=high))
     return tuple(found)
+
+
+def _tubes(law: MpcLaw, proof: MpcProof, kalman: Estimator | None) -> Iterator[MpcTube]:
+    moved = [law.inputs[place] for place in proof.problem.manipulated]
+    names = [*law.outputs, *moved, *(f"change of {name}" for name in moved)]
+    for name, found in zip(moved, tubes(proof, kalman), strict=True):
+        if found is not None and np.isfinite(found.most):
+            far = np.concatenate([found.outputs, found.inputs, found.changes]).tolist()
+            yield MpcTube(input=name, most=found.most, off=tuple(zip(names, far, strict=True)))
 
 
 def _warnings(law: MpcLaw, made: dict[str, Any], kalman: Estimator | None) -> Iterator[str]:

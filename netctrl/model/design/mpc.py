@@ -160,6 +160,20 @@ class MpcRegion(Record, frozen=True):
     """Null: without limit."""
 
 
+class MpcTube(Record, frozen=True):
+    """What may be added untold to an input in each sample, and how far all signals are then off their steady values.
+
+    For any sequence of it, once the loop has settled, for all references and constant disturbances of the ranges: all
+    hard bounds are met, and no bound becomes active. Inputs one at a time.
+    """
+
+    input: str
+    most: float
+    """To either side [the input's unit]."""
+    off: tuple[tuple[str, float], ...]
+    """Outputs, inputs as decided, and changes of inputs."""
+
+
 class MpcExtreme(Record, frozen=True):
     """Lowest and highest value of a signal over a course."""
 
@@ -189,6 +203,8 @@ class MpcCertificate(Record, frozen=True):
     """Why it isn't."""
     region: tuple[MpcRegion, ...]
     """Empty without a proof."""
+    tubes: tuple[MpcTube, ...]
+    """Of inputs with which some bound becomes active at all; empty without a proof."""
     terminal_rows: int
     """Rows of the terminal set."""
     terminal_steps: int

@@ -27,6 +27,9 @@ def mpc_summary(inputs: MpcInputs, law: MpcLaw, proof: MpcCertificate) -> tuple[
         f" {law.problem['horizon']} samples ahead"
     )
 
+    def unit(name: str) -> str:
+        return units.get(name.removeprefix("change of "), "")
+
     def ranges(names: Sequence[str], values: Sequence[tuple[float, float]]) -> str:
         shown = zip(names, values, strict=True)
         return ", ".join(f"{name} {span(ends, '{:.4g}'.format)} {units.get(name, '')}".rstrip() for name, ends in shown)
@@ -41,8 +44,11 @@ def mpc_summary(inputs: MpcInputs, law: MpcLaw, proof: MpcCertificate) -> tuple[
         rows.append(("proved", "all plans feasible, hard bounds met, settles: with model and state exact"))
         for each in proof.region:
             low, high = ("any" if end is None else f"{end:+.4g}" for end in (each.lowest, each.highest))
-            unit = units.get(each.name.partition(" ")[0], "")
-            rows.append(("  from", f"{each.name} off by {low} to {high} {unit}".rstrip()))
+            rows.append(("  from", f"{each.name} off by {low} to {high} {unit(each.name.partition(' ')[0])}".rstrip()))
+        for tube in proof.tubes:
+            off = ", ".join(f"{name} {far:.3g} {unit(name)}".rstrip() for name, far in tube.off)
+            most = f"{tube.most:.3g} {unit(tube.input)}".rstrip()
+            rows.append(("  untold", f"to {most} on {tube.input} in each sample: off by at most {off}"))
         last = f"{proof.terminal_rows} rows, implied after {proof.terminal_steps} samples"
         rows.append(("  terminal set", last))
     steady = pairs(tuple(moved), proof.steady_input)
@@ -61,7 +67,6 @@ def mpc_summary(inputs: MpcInputs, law: MpcLaw, proof: MpcCertificate) -> tuple[
         ("program", f"{proof.variables} variables, {proof.rows} rows"),
     ]
     for each in proof.course:
-        unit = units.get(each.name.removeprefix("change of "), "")
-        ends = f"{each.lowest:.4g} to {each.highest:.4g} {unit}".rstrip()
+        ends = f"{each.lowest:.4g} to {each.highest:.4g} {unit(each.name)}".rstrip()
         rows.append(("course", f"{each.name} {ends}; {each.last:.4g} at the end"))
     return title, rows
