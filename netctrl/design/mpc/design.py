@@ -327,7 +327,8 @@ def _region(law: MpcLaw, proof: MpcProof) -> tuple[MpcRegion, ...]:
 def _tubes(law: MpcLaw, proof: MpcProof, kalman: Estimator | None) -> Iterator[MpcTube]:
     moved = [law.inputs[place] for place in proof.problem.manipulated]
     names = [*law.outputs, *moved, *(f"change of {name}" for name in moved)]
-    for name, found in zip(moved, tubes(proof, kalman), strict=True):
+    each_one = tubes(proof, kalman, least=-np.inf if law.link is None else 0.0)
+    for name, found in zip(moved, each_one, strict=True):
         if found is not None and np.isfinite(found.most):
             far = np.concatenate([found.outputs, found.inputs, found.changes]).tolist()
             yield MpcTube(input=name, most=found.most, off=tuple(zip(names, far, strict=True)))

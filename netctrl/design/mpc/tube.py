@@ -34,9 +34,9 @@ class Tube(NamedTuple):
     """(m,) changes of inputs."""
 
 
-def tubes(proof: MpcProof, estimator: Estimator | None = None) -> Iterator[Tube | None]:
+def tubes(proof: MpcProof, estimator: Estimator | None = None, *, least: float = -np.inf) -> Iterator[Tube | None]:
     """The tube of each input, for all references and constant disturbances of a proof's ranges; None: the loop isn't
-    stable, or too slow.
+    stable, or too slow. Outputs stay above `least`, as queues do that can't be shorter than none.
 
     While no row of the terminal set is met with equality, plans are those of the linear regulator. What the loop does
     to w(t), |w(t)| <= W, is then at most W Σ|h(t)| for each row, output and input, with the impulse response h of the
@@ -46,7 +46,7 @@ def tubes(proof: MpcProof, estimator: Estimator | None = None) -> Iterator[Tube 
     problem = proof.problem
     loop, rows = _watched(problem, estimator)
     n, p, m = problem.plant.n_states, problem.plant.n_outputs, problem.n_inputs
-    room = _room(proof)
+    room = _room(proof, least)
     for j in range(m):
         sums = _sums(loop, j)
         if sums is None:
@@ -81,7 +81,7 @@ def _watched(problem: MpcProblem, estimator: Estimator | None) -> tuple[StateSpa
     return free_loop(problem, estimator, watch=watch), len(rows)
 
 
-def _room(proof: MpcProof) -> np.ndarray:
+def _room(proof: MpcProof, least: float) -> np.ndarray:
     """Least distance of the steady state from each row and hard bound, over all of the ranges."""
     problem = proof.problem
     n, moved, other = problem.plant.n_states, problem.manipulated, list(problem.measured)
@@ -100,6 +100,7 @@ def _room(proof: MpcProof) -> np.ndarray:
     for name, values in (("state", x), ("output", y), ("mixed", mixed), ("input", u), ("rate", 0.0 * u)):
         soft = problem.soft_weight if name == "state" else getattr(problem, f"{name}_soft_weight")
         low = np.where(np.isfinite(soft), -np.inf, getattr(problem, f"{name}_lower"))
+        low = np.maximum(low, least) if name == "output" else low
         high = np.where(np.isfinite(soft), np.inf, getattr(problem, f"{name}_upper"))
         at, swing = values @ middle, np.abs(values) @ half
         found.append(np.minimum(high - at - swing, at - swing - low))

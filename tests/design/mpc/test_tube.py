@@ -38,6 +38,20 @@ def random_design(seed: int) -> MpcDesign | None:
     return design if design.certificate.proved and design.certificate.tubes else None
 
 
+def test_a_link_s_queue_stays_above_none() -> None:
+    """References down to .02 Mbit: what is added untold empties no queue, of which a linear plant doesn't know."""
+    for lowest in (0.02, 0.2):
+        problem = netctrl.MpcProblem(
+            plant=netctrl.link_rate_plant("10ms"), measured=(1,), horizon=30, output_weight=1.0, rate_weight=1e-4,
+            input_lower=0.0, input_upper=100.0,
+        )  # fmt: skip
+        asked = {"reference": [[lowest, 1.0]], "disturbances": [[30.0, 50.0]]}
+        (tube,) = netctrl.design_mpc(problem, link="uplink", **asked).certificate.tubes
+        (free,) = netctrl.design_mpc(problem, **asked).certificate.tubes
+        assert dict(tube.off)["backlog"] == pytest.approx(lowest)
+        assert free.most > tube.most
+
+
 def run(design: MpcDesign, place: int, added: Sequence[float]) -> tuple[np.ndarray, RunningMpc]:
     """Outputs, inputs and their changes, (T, p + 2 m), with what is added untold to an input, from rest at 0."""
     law, problem = design.law, law_problem(design.law)
