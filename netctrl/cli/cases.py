@@ -135,13 +135,17 @@ def with_references(case: Case, asked: References | None) -> Case:
     """The case with the references of a tracking law; InvalidValue if the law takes none or they can't be used."""
     import msgspec
 
-    from netctrl.model.design.design import ConnetDesign
+    from netctrl.model.design.design import ConnetDesign, MpcDesign
+    from netctrl.scenario.network.track import Track
 
     asked = asked or References()
     given = {name: value for name, value in vars(asked).items() if value not in (None, False)}
-    if not isinstance(case.design, ConnetDesign):
+    tracks = isinstance(case.design, MpcDesign) and isinstance(case.scenario.control, Track)
+    if not tracks and not isinstance(case.design, ConnetDesign):
         for name, value in given.items():
-            raise InvalidValue(name, value, "a value only with a Design of connet")
+            raise InvalidValue(
+                name, value, "a value only with a Design of connet, or one of mpc that sets flows' rates"
+            )
         return case
     if asked.measured not in ("average", "period", None):
         raise InvalidValue("measured", asked.measured, "average or period")
