@@ -19,7 +19,7 @@ from netctrl.core.errors import FileError, InvalidValue
 from netctrl.engines.what_if.failures import failures, lines_of
 from netctrl.engines.what_if.flows import Flows, flows
 from netctrl.engines.what_if.routes import Graph, Routes, routes, tunnels
-from netctrl.engines.what_if.run import what_if
+from netctrl.engines.what_if.run import case_network, what_if
 from netctrl.laws.link_rate.routing import at_utilization, routing
 from netctrl.model.network import Demand, Link, Network, Node
 
@@ -83,6 +83,48 @@ def test_a_failure_is_the_network_without_its_links(network, data) -> None:
         assert case.lost_bit_per_s == pytest.approx(lost, rel=1e-6, abs=10.0)
         used = expected.load + expected.lost
         assert case.utilization == pytest.approx(max(used / [link.capacity for link in left.links]), rel=1e-8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks(), st.sampled_from(["shortest", "ecmp", "min-max", "max-min"]))
+def test_a_case_is_a_network_on_its_own_ways(network, scheme) -> None:
+    """Its splits, walked demand by demand, bring links what the case says, overload included."""
+    answer = what_if(network, fail="each-link", reroute=scheme, top=3)
+    for place, detail in enumerate(answer.details):
+        left = case_network(answer, place)
+        assert {link.id for link in network.links} == {link.id for link in left.links} | set(detail.case.failed)
+        if not left.demands:
+            continue
+        found = routing(left)
+        told = {each.link: each for each in detail.links}
+        rates = [told[link.id].rate_bit_per_s for link in left.links]
+        assert found.load == pytest.approx(rates, rel=1e-6, abs=10.0)
+        assert found.lost == pytest.approx([told[link.id].lost_bit_per_s for link in left.links], rel=1e-5, abs=10.0)
+        mean = {each.demand: each.mean_bit_per_s for each in detail.demands}
+        sent = {each.id: each.mean for each in left.demands}
+        assert all(sent[name] <= mean[name] * (1.0 + 1e-9) for name in sent)
+        if scheme != "max-min":
+            assert sum(sent.values()) == pytest.approx(sum(mean.values()) - detail.case.cut_bit_per_s)
+
+
+def test_the_worst_case_loses_as_much_on_packets() -> None:
+    """With buffers that hold bursts, and demands that do not vary."""
+    found = at_utilization(netctrl.read("abilene"), 0.8)
+    steady = tuple(msgspec.structs.replace(each, std=0.0) for each in found.demands)
+    deep = tuple(msgspec.structs.replace(each, buffer=each.capacity * 0.1 / 8.0) for each in found.links)
+    answer = what_if(msgspec.structs.replace(found, links=deep, demands=steady), top=1)
+    left, case = case_network(answer), answer.cases[0]
+    with pytest.warns(UserWarning, match="rounded"):  # of the sampled model, which packets don't need
+        run = netctrl.simulate(netctrl.routed(left, duration="8s", warmup="2s", interval="10ms"), "packet")
+    share = run.totals["lost"].sum() / run.totals["entered"].sum()
+    assert share == pytest.approx(case.unmet, rel=0.05)
+    assert case.unmet > 0.05
+
+
+def test_a_case_without_details_is_refused() -> None:
+    answer = what_if("abilene", top=1)
+    with pytest.raises(InvalidValue, match="from 0 to 0"):
+        case_network(answer, 1)
 
 
 def test_equal_cost_paths_split_at_every_hop() -> None:

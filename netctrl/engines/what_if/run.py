@@ -32,7 +32,7 @@ from netctrl.engines.parts import open_parts
 from netctrl.engines.what_if.failures import Failure, failures
 from netctrl.engines.what_if.flows import OVER, Flows, flows
 from netctrl.engines.what_if.record import DemandFigures, LinkFigures, WhatIf, WhatIfCase, WhatIfDetail
-from netctrl.engines.what_if.routes import METRICS, SCHEMES, Graph, routes, tunnels
+from netctrl.engines.what_if.routes import METRICS, SCHEMES, Graph, Routes, routes, tunnels
 from netctrl.model.datasets import network_of
 from netctrl.model.io.fields import optional, rate_or_0
 from netctrl.model.io.json_file import read_json
@@ -178,6 +178,76 @@ def what_if(
         notes=tuple(notes),
         provenance=provenance(argv=argv, inputs=inputs, libraries=("numpy", "scipy")),
     )
+
+
+def case_network(answer: WhatIf, place: int = 0) -> Network:
+    """A case as a network, for engines that simulate its traffic: what is left, with the demands on their ways.
+
+    Parameters
+    ----------
+    answer : WhatIf
+        Of `what_if`.
+    place : int
+        Place of the case among `answer.details`, the worst one first.
+
+    Returns
+    -------
+    Network
+        Without the failed links, and demands that have no way. Others have `split`, the shares of the case's ways, the
+        case's mean rates, under max-min fair routing those that their sources may send, and deviations as much greater
+        or smaller as their means.
+
+    Raises
+    ------
+    InvalidValue
+        A place without a detail, or a demand whose ways, such as k paths, go round in a ring.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.engines.what_if.run import case_network, what_if
+    >>> answer = what_if("abilene", top=1)
+    >>> left = case_network(answer)
+    >>> len(answer.network.links) - len(left.links)
+    2
+    >>> scenario = netctrl.routed(left, duration="20s", warmup="5s", interval="10ms")
+    >>> {flow.kind for flow in scenario.flows}
+    {'demand'}
+    """
+    takes = f"the place of a case with details, from 0 to {len(answer.details) - 1}"
+    detail = answer.details[checked_whole("place", place, takes, at_least=0, at_most=len(answer.details) - 1)]
+    network, graph = answer.network, Graph.of(answer.network)
+    failed, offered = set(detail.case.failed), {each.demand: each.mean_bit_per_s for each in detail.demands}
+    alive = np.array([link.id not in failed for link in network.links])
+    mean = np.array([offered.get(each.id, 0.0) for each in network.demands])
+    paths = tunnels(graph, answer.metric) if answer.reroute == "k-paths" else None
+    ways = routes(replace(graph, mean=mean), alive, answer.reroute, answer.metric, paths)
+    found = flows(graph, ways, mean, fair=answer.reroute == "max-min")
+    demands = []
+    for column, each in enumerate(network.demands):
+        rate = float(found.admitted[column])
+        if rate <= 0.0:
+            continue
+        taken = _taken(ways, column, len(graph.capacity))
+        left = np.bincount(graph.source, taken, minlength=graph.nodes)
+        links = np.flatnonzero(taken > _LEAST)
+        split = {network.links[k].id: float(taken[k] / left[graph.source[k]]) for k in links.tolist()}
+        demands.append(msgspec.structs.replace(each, mean=rate, std=each.std * rate / each.mean, split=split))
+    kept = tuple(link for link, there in zip(network.links, alive.tolist(), strict=True) if there)
+    return msgspec.structs.replace(network, links=kept, demands=tuple(demands))
+
+
+def _taken(ways: Routes, column: int, links: int) -> np.ndarray:
+    """(L,) share of a demand that takes each link, where none is lost."""
+    state = ways.enter[:, [column]].toarray()[:, 0]
+    taken = np.zeros(links)
+    for _ in range(len(state) + 1):
+        through = ways.share * state[ways.tail]
+        taken += np.bincount(ways.link, through, minlength=links)
+        state = np.bincount(ways.head, through, minlength=len(state))
+        if not state.any():
+            return taken
+    raise InvalidValue("answer", "a demand whose ways go round in a ring", "one without")
 
 
 def _cases(
