@@ -17,6 +17,9 @@ import numpy as np
 
 from netctrl.core.jit import INSIDE, njit
 
+_WEAK = 0.1  # c² below which a coupling isn't worth its work
+_KEPT = 0.9999  # share of the filled-in entries that the diagonal loses
+
 
 class Tables(NamedTuple):
     """A network of N links as its columns need it."""
@@ -119,45 +122,124 @@ def _product(region, net, weight, tail, relaxed, y, s, out):
                 out[shift + t] -= c * s[t - low]
 
 
+class _Factor(NamedTuple):
+    """Incomplete factor of the dual along the flow, M = (D + L) D⁻¹ (D + L')."""
+
+    order: np.ndarray
+    """Links as the disturbance arrives."""
+    pivot: np.ndarray
+    ratio: np.ndarray
+    """Inverse pivots and multipliers of each link's tridiagonal block of D."""
+    first: np.ndarray
+    """(m + 1,) start of each link's couplings to links later in the order."""
+    later: np.ndarray
+    begin: np.ndarray
+    stop: np.ndarray
+    """Rows of the link that are coupled, and ..."""
+    shift: np.ndarray
+    """... how much further the other link's rows are."""
+    strength: np.ndarray
+
+
 @njit(cache=True, nogil=True)
-def _blocks(region, net, weight, tail, relaxed):
-    """Cholesky factors of each link's own tridiagonal block: inverse pivots and multipliers."""
+def _factor(region, net, weight, tail, relaxed):
+    """Blocks of single links are tridiagonal; what their elimination fills in goes to the diagonal of later ones.
+
+    On a route the dual is a Laplacian over links and samples, whose condition grows with the square of the length under
+    a preconditioner of single links, and with the length itself under this one, which keeps sums of rows. Where traffic
+    splits a coupling is c² instead of c, so that the blocks remain diagonally dominant.
+    """
+    m, edges = region.inside, region.edge[region.inside]
+    order, rank = np.argsort(region.start[:m]), np.empty(m, np.int64)
+    rank[order] = np.arange(m)
     pivot, ratio = np.zeros(region.offset[-1]), np.zeros(region.offset[-1])
+    first = np.zeros(m + 1, np.int64)
+    for i in range(m):
+        for p in range(region.edge[i], region.edge[i + 1]):
+            if region.share[p] ** 2 > _WEAK:
+                first[order[min(rank[i], rank[region.to[p]])] + 1] += 1
+    first = np.cumsum(first)
+    used, later, strength = first.copy(), np.empty(edges, np.int64), np.empty(edges)
+    begin, stop, shift = np.empty(edges, np.int64), np.empty(edges, np.int64), np.empty(edges, np.int64)
     for i in range(len(region.links)):
         low, high = span(region, i, relaxed)
-        shift = region.offset[i] - region.start[i]
+        own = region.offset[i] - region.start[i]
         for t in range(max(low, region.start[i]), min(high, region.end[i]) + 1):
-            pivot[shift + t] += 1.0 / weight[i]
+            pivot[own + t] += 1.0 / weight[i]
         lag = 1 + net.delay[region.links[i]]
         for p in range(region.edge[i], region.edge[i + 1]):
             j, c = region.to[p], region.share[p] ** 2 / weight[i]
-            shift = region.offset[j] - region.start[j] + lag
-            for t in range(max(low, region.start[j] - lag), min(high, region.end[j] - lag) + 1):
-                pivot[shift + t] += c
-    for i in range(region.inside):
+            other = region.offset[j] - region.start[j] + lag
+            a, z = max(low, region.start[j] - lag), min(high, region.end[j] - lag)
+            for t in range(a, z + 1):
+                pivot[other + t] += c
+            if i < m and c * weight[i] > _WEAK:
+                a, z = max(a, region.start[i]), max(a, min(z, region.end[i]) + 1)
+                forth = rank[i] <= rank[j]
+                k = i if forth else j
+                q = used[k]
+                used[k] += 1
+                later[q], strength[q] = j if forth else i, c if i != j else 0.0
+                begin[q], stop[q] = (own if forth else other) + a, (own if forth else other) + z
+                shift[q] = other - own if forth else own - other
+    fill, v = np.zeros(len(pivot)), np.zeros(len(pivot))
+    for i in order:
         inverse = 1.0 / net.weight[region.links[i]]
-        begin, stop = region.offset[i], region.offset[i + 1]
+        top, bottom = region.offset[i], region.offset[i + 1]
         if relaxed and region.free[i]:
-            pivot[begin] += inverse
-        for row in range(begin, stop):
-            pivot[row] += (inverse if row > begin else 0.0) + (inverse if row < stop - 1 else 1.0 / tail[i])
-            if row > begin:
+            pivot[top] += inverse
+        for row in range(top, bottom):
+            least = 0.01 * pivot[row]
+            pivot[row] = max(pivot[row] - _KEPT * fill[row], least)
+            pivot[row] += (inverse if row > top else 0.0) + (inverse if row < bottom - 1 else 1.0 / tail[i])
+            if row > top:
                 ratio[row] = inverse * pivot[row - 1]
                 pivot[row] -= inverse * ratio[row]
             pivot[row] = 1.0 / pivot[row]
-    return pivot, ratio
+        for q in range(first[i], first[i + 1]):
+            for row in range(begin[q], stop[q]):
+                v[row] += strength[q]
+        _within(top, bottom, pivot, ratio, v)
+        for q in range(first[i], first[i + 1]):
+            for row in range(begin[q], stop[q]):
+                fill[row + shift[q]] += strength[q] * v[row]
+    return _Factor(order, pivot, ratio, first, later, begin, stop, shift, strength)
 
 
 @njit(cache=True, nogil=True, **INSIDE)
-def _precondition(region, pivot, ratio, r, z):
-    for i in range(region.inside):
-        begin, stop = region.offset[i], region.offset[i + 1]
-        z[begin] = r[begin]
-        for row in range(begin + 1, stop):
-            z[row] = r[row] + ratio[row] * z[row - 1]
-        z[stop - 1] *= pivot[stop - 1]
-        for row in range(stop - 2, begin - 1, -1):
-            z[row] = z[row] * pivot[row] + ratio[row + 1] * z[row + 1]
+def _within(top, bottom, pivot, ratio, z):
+    """z = D⁻¹z of one link."""
+    for row in range(top + 1, bottom):
+        z[row] += ratio[row] * z[row - 1]
+    z[bottom - 1] *= pivot[bottom - 1]
+    for row in range(bottom - 2, top - 1, -1):
+        z[row] = z[row] * pivot[row] + ratio[row + 1] * z[row + 1]
+
+
+@njit(cache=True, nogil=True, **INSIDE)
+def _precondition(region, factor, r, z, s):
+    """z = M⁻¹r."""
+    for row in range(len(r)):
+        z[row] = r[row]
+    for i in factor.order:
+        _within(region.offset[i], region.offset[i + 1], factor.pivot, factor.ratio, z)
+        for q in range(factor.first[i], factor.first[i + 1]):
+            shift, c = factor.shift[q], factor.strength[q]
+            for row in range(factor.begin[q], factor.stop[q]):
+                z[row + shift] += c * z[row]
+    for i in factor.order[::-1]:
+        top, bottom = region.offset[i], region.offset[i + 1]
+        if factor.first[i] == factor.first[i + 1]:
+            continue
+        for row in range(top, bottom):
+            s[row - top] = 0.0
+        for q in range(factor.first[i], factor.first[i + 1]):
+            shift, c = factor.shift[q], factor.strength[q]
+            for row in range(factor.begin[q], factor.stop[q]):
+                s[row - top] += c * z[row + shift]
+        _within(0, bottom - top, factor.pivot[top:bottom], factor.ratio[top:bottom], s)
+        for row in range(top, bottom):
+            z[row] += s[row - top]
 
 
 @njit(cache=True, nogil=True)
@@ -177,14 +259,14 @@ def solve_dual(
     for i in range(len(region.links)):
         longest = max(longest, region.high[i] - region.low[i] + 1, region.end[i] - region.start[i] + 1)
     s, r, q = np.empty(longest), np.empty(rows), np.empty(rows)
-    pivot, ratio = _blocks(region, net, weight, tail, relaxed)
+    factor = _factor(region, net, weight, tail, relaxed)
     _product(region, net, weight, tail, relaxed, y, s, r)
     scale = 0.0
     for row in range(rows):
         r[row] = g[row] - r[row]
-        scale += g[row] * g[row] * pivot[row]
+        scale += g[row] * g[row] * factor.pivot[row]
     z = np.empty(rows)
-    _precondition(region, pivot, ratio, r, z)
+    _precondition(region, factor, r, z, s)
     p, rz = z.copy(), np.dot(r, z)
     for _ in range(most):
         if rz <= tolerance * tolerance * scale:
@@ -194,7 +276,7 @@ def solve_dual(
         for row in range(rows):
             y[row] += step * p[row]
             r[row] -= step * q[row]
-        _precondition(region, pivot, ratio, r, z)
+        _precondition(region, factor, r, z, s)
         new = np.dot(r, z)
         turn, rz = new / rz, new
         for row in range(rows):

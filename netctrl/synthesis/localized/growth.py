@@ -15,7 +15,13 @@ _FAR = 1 << 40
 
 @njit(cache=True, nogil=True)
 def first_region(
-    seeds: np.ndarray, shares: np.ndarray, net: Tables, heard: np.ndarray, threshold: float, place: np.ndarray
+    seeds: np.ndarray,
+    shares: np.ndarray,
+    net: Tables,
+    heard: np.ndarray,
+    threshold: float,
+    limit: int,
+    place: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Links that a share of the fluid above `threshold` passes (forward push), and links that feed it as much.
 
@@ -43,7 +49,7 @@ def first_region(
         waiting[i] = soon[i] = 0.0
         for p in range(net.down[0][links[i]], net.down[0][links[i] + 1]):
             m, y = net.down[1][p], mass * net.down[2][p]
-            if heard[m] < 0 or (place[m] < 0 and y < 0.1 * threshold):
+            if heard[m] < 0 or (place[m] < 0 and (y < 0.1 * threshold or count >= limit)):
                 continue
             if place[m] < 0:
                 if count == len(links):
@@ -67,7 +73,7 @@ def first_region(
         m = links[i]
         for p in range(net.up[0][m], net.up[0][m + 1]):
             k = net.up[1][p]
-            if place[k] < 0 and heard[k] >= 0 and passed[i] * net.up[2][p] >= threshold:
+            if count < limit and place[k] < 0 and heard[k] >= 0 and passed[i] * net.up[2][p] >= threshold:
                 if count == len(links):
                     links, passed, moment = twice(links), twice(passed), twice(moment)
                 links[count], passed[count], moment[count], place[k] = k, 0.0, 0.0, count

@@ -6,7 +6,7 @@ is (virtual localization), so the closed loop is (R, M)(I − Δ)⁻¹ with the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,13 +24,14 @@ from netctrl.synthesis.localized.truncated_kernels import Columns, Hearing, Want
 
 _BLOCK = 256  # columns per task of a worker
 _ROUNDS = 4
+_ANSWERS = 2  # times that leaks are answered in full
 _MOST = 2**25  # numbers in all columns above which they are not refined
 _ROWS = 2**22  # equations of one column
-_ASIDE = 2**12  # equations of a column of a link that no demand enters
+_ASIDE, _BESIDE, _NEAR = 2**9, 12, 4  # equations, links and hops of a column of a link that no demand enters
 _SWEEPS = 2000
-_WORTH = 0.95  # contraction above which finer columns are worth more than a bound
+_WORTH = 0.999  # contraction above which finer columns are worth more than a bound
 _LARGEST = 1e13  # weight above which the rates' own weight of 1 is lost in rounding
-_HOPS = 100  # downstream links whose costs a price includes
+_HOPS = 1000  # downstream links whose costs a price includes
 
 
 class Truncated(NamedTuple):
@@ -93,16 +94,8 @@ def truncated(
             some = some[np.lexsort((information.node[some], share[some]))] if len(information.node) else some
             for level in np.unique(share[some]):
                 which = some[share[some] == level]
-                level = min(level if lower else 10.0 * level, 0.1)
-                wanted = Wanted(
-                    settle(level), 0.3 * level, min(1e-3, 0.1 * np.sqrt(level)), lower, _ROWS if lower else _ASIDE
-                )
-                parts.append(
-                    (
-                        which,
-                        _solved((np.arange(len(which) + 1), which, np.ones(len(which))), net, hearing, wanted, n_jobs),
-                    )
-                )
+                units = np.arange(len(which) + 1), which, np.ones(len(which))
+                parts.append((which, _solved(units, net, hearing, _wanted(settle, level, lower, turn), n_jobs)))
         columns = _updated(columns, parts, N)
         bad = np.flatnonzero(columns.status[:, 0] != regions.SOLVED)
         if bad.size:
@@ -112,20 +105,21 @@ def truncated(
             [shares[0] ** 2 for (_, shares), one in zip(sources, alone, strict=True) if one]
         )
         if split:
-            level = float(share[seeds[1]].min())
-            wanted = Wanted(settle(level), 0.3 * level, min(1e-3, 0.1 * np.sqrt(level)), True, _ROWS)
+            wanted = _wanted(settle, float(share[seeds[1]].min()), True, turn)
             bound[~alone] = _solved(_seeds(split), net, hearing, wanted, n_jobs).bound
         size, ratio = _contraction(columns, N)
         last = turn == _ROUNDS - 1 or columns.u.size > _MOST
         if ratio < (1.0 if last else _WORTH):
-            upper = _upper(seeds, columns, net, mu, size, ratio, 0.25 * tolerance, n_jobs)
+            enough = bound * (1.0 + 0.7 * tolerance)
+            hopeless = np.inf if last else 1.0 + 10.0 * tolerance
+            upper = _upper(seeds, columns, net, size, ratio, enough, 0.25 * tolerance, hopeless, n_jobs)
             cost, low = float(variance @ upper[:, 0]), float(variance @ bound) * (1.0 - 1e-12)
             if best is None or cost - low < best.cost - best.bound:
                 longest = int(columns.horizon.max()) + int(model.delay.max()) + 2
                 best = Truncated(_law(columns), cost, float(variance @ upper[:, 1]), low, ratio, longest)
             if cost <= low * (1.0 + tolerance) or columns.u.size > _MOST:
                 break
-            far = upper[:, 0] > bound * (1.0 + 0.7 * tolerance)
+            far = upper[:, 0] > enough
             again = np.unique(_seeds([source for source, one in zip(sources, far, strict=True) if one])[1])
             leaks = sp.csc_array((columns.leak, columns.leak_links, columns.leak_offset), shape=(N, N))
             again = np.union1d(again, np.flatnonzero(~inner & (leaks[:, again].sum(axis=1) > 0.1 * tolerance)))
@@ -141,19 +135,30 @@ def truncated(
     return best
 
 
+def _wanted(settle: Callable[[float, float], np.ndarray], level: float, lower: bool, turn: int) -> Wanted:
+    """Accuracy of columns; those of links that no demand enters only answer what others leave over."""
+    if not lower:
+        level = min(10.0 * level, 0.1)
+    size = (_ROWS, _ROWS) if lower else (4**turn * _ASIDE, 2**turn * _BESIDE)
+    window = settle(level, _HOPS if lower else _NEAR)
+    return Wanted(window, 0.3 * level, min(1e-3, 0.1 * np.sqrt(level)), lower, *size)
+
+
 def _tables(model: NetworkModel, mu: np.ndarray):
     """The network for the kernels, and the window of each disturbance for a tolerance."""
     squares = model.coupling.power(2).T.tocsr()
     p = 0.5 * (mu + np.sqrt(mu * (mu + 4.0)))
-    hops = np.ones(len(mu))
+    hops, before = np.ones(len(mu)), np.zeros(len(mu))
     for _ in range(_HOPS):  # what a unit at a link costs downstream too
-        hops = 1.0 + squares @ hops
-    # Where n links in series pass a disturbance on, it is worth 1/n of the weight to hold it back: it settles as under
-    # this weight.
-    slow = mu / hops
-    slow = 0.5 * (slow + np.sqrt(slow * (slow + 4.0)))
+        if (hops - before).max() < 1e-3 * hops.max():
+            break
+        before, hops = hops, np.minimum(1.0 + squares @ hops, len(mu))
+    # A disturbance that n links in series pass on settles as under the weight mu times the least eigenvalue of the
+    # Laplacian over the links: none comes from before the first one, and the last one's leave.
 
-    def settle(tolerance: float) -> np.ndarray:
+    def settle(tolerance: float, most: float) -> np.ndarray:
+        slow = mu * 4.0 * np.sin(0.5 * np.pi / (2.0 * np.minimum(hops, most) + 1.0)) ** 2
+        slow = 0.5 * (slow + np.sqrt(slow * (slow + 4.0)))
         longest = -0.6 * np.log(tolerance) / np.log1p(slow.min())
         if longest > _ROWS:
             takes = f"smaller regions: a column has at least 1 link over {longest:.2g} samples. {SMALLER}"
@@ -162,7 +167,7 @@ def _tables(model: NetworkModel, mu: np.ndarray):
 
     rows = model.coupling
     up = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64), rows.data)
-    return Tables(model.delay, mu, p * hops, down_of(model), up), settle
+    return Tables(model.delay, mu, p * (1.0 + np.log(hops) / np.pi), down_of(model), up), settle
 
 
 def _seeds(sources: Sequence[Source]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -250,7 +255,7 @@ def _contraction(columns: Columns, links: int) -> tuple[np.ndarray, float]:
     for _ in range(_SWEEPS):
         leaks = L @ v
         found = float((leaks / v).max(initial=0.0)) * margin
-        if found >= ratio * (1.0 - 1e-3) and ratio < 1.0:
+        if found >= ratio * (1.0 - 1e-3) and ratio < _WORTH:
             break
         if found < ratio:
             ratio, best = found, v
@@ -260,13 +265,43 @@ def _contraction(columns: Columns, links: int) -> tuple[np.ndarray, float]:
     return best, ratio
 
 
-def _upper(seeds, columns: Columns, net: Tables, mu, size, ratio: float, least: float, n_jobs: int) -> np.ndarray:
+def _upper(
+    seeds,
+    columns: Columns,
+    net: Tables,
+    size,
+    ratio: float,
+    enough: np.ndarray,
+    least: float,
+    hopeless: float,
+    n_jobs: int,
+):
+    """Upper bounds (n, 2) of costs and of their parts due to rates, as near to `enough` as answers bring them.
+
+    Where all together are `hopeless` times too large, no more is answered.
+    """
     table = Table(
         columns.offset, columns.links, columns.horizon, columns.start, columns.u, columns.b, net.delay, net.down
     )
-    parts = ((*part, table, columns, mu, size, ratio, least) for part in _blocks(seeds))
-    done = _each(kernels.upper_costs, parts, n_jobs)
-    return np.concatenate(done) if done else np.zeros((0, 2))
+    lengths = np.repeat(columns.horizon, np.diff(columns.offset))
+    rows = np.cumsum(lengths) - lengths
+    rates, queues = (np.add.reduceat(np.abs(each), rows) ** 2 for each in (columns.u, columns.b))
+    wide = np.sqrt(rates + net.weight[columns.links] * queues) * (1.0 + 1e-12)
+    found, which = np.full((len(enough), 2), np.inf), np.arange(len(enough))
+    for rounds in (0, _ANSWERS):
+        offset, links, shares = seeds
+        counts = np.diff(offset)[which]
+        at = np.repeat(offset[which] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        some = np.cumsum([0, *counts]), links[at], shares[at]
+        parts = ((*part, table, columns, wide, net.weight, size, ratio, least, rounds) for part in _blocks(some))
+        done = _each(kernels.upper_costs, parts, n_jobs)
+        if not done:
+            break
+        found[which] = np.concatenate(done)
+        which = which[found[which, 0] > enough[which]]
+        if found[:, 0].sum() > hopeless * enough.sum():
+            break
+    return found
 
 
 def _law(columns: Columns) -> tuple[FirColumns, ...]:

@@ -16,6 +16,7 @@ _FAR = 1 << 40
 _GROWTHS = 14
 _ITERATIONS = 400
 _ANSWERED = 256  # links whose leaks are answered in full in a round
+_SERIES = 60
 _ROUGH = 0.03  # relative residual of the dual while the region grows
 
 
@@ -43,6 +44,8 @@ class Wanted(NamedTuple):
     """Whether the lower bound is computed."""
     most: int
     """Largest number of equations of a column."""
+    links: int
+    """Number of links in its first region at most."""
 
 
 class Columns(NamedTuple):
@@ -156,7 +159,7 @@ def _leave_unheard(seeds, down, reach, heard):
 @njit(cache=True, nogil=True)
 def _column(seeds, shares, net, heard, far, wanted, place, scratch):
     """Grow the region until little is left out, then bound and solve; `needs` more than `far` asks for more hearing."""
-    links, when = first_region(seeds, shares, net, heard, np.sqrt(wanted.out), place)
+    links, when = first_region(seeds, shares, net, heard, np.sqrt(wanted.out), wanted.links, place)
     early, extra = np.zeros(len(links), np.int64), np.zeros(len(links), np.int64)
     y, old = np.zeros(0), (np.zeros(1, np.int64), np.zeros(0, np.int64))
     nothing, none = np.zeros(0, np.int64), np.zeros(0)
@@ -216,9 +219,18 @@ def _priced(region, net, place):
 @njit(cache=True, nogil=True)
 def _respond(region, net, weight, y, seeds, shares, place, scratch, bound, left):
     """The response: rates by the dual, backlogs by the plant's own equation, and what is left over where."""
-    m, T, most = region.inside, np.int64(1), np.int64(0)
+    m, T, most, closed = region.inside, np.int64(1), np.int64(0), True
     for i in range(m):
-        T, most = max(T, region.end[i]), max(most, net.delay[region.links[i]])
+        k = region.links[i]
+        T, most = max(T, region.end[i]), max(most, net.delay[k])
+        closed = closed and region.edge[i + 1] - region.edge[i] == net.down[0][k + 1] - net.down[0][k]
+    if closed:  # then all is sent on until it has left
+        gone = region.end[:m] + 1
+        for i in np.argsort(region.start[:m]):
+            for p in range(region.edge[i], region.edge[i + 1]):
+                later = gone[i] + net.delay[region.links[i]] + 2
+                gone[region.to[p]] = max(gone[region.to[p]], later)
+        T = max(T, gone.max())
     u, b, arrive = np.zeros((m, T)), np.zeros((m, T)), np.zeros((m, T + most + 2))
     s = np.empty(T + 1)
     outside, n = np.empty(64, np.int64), 0
@@ -228,30 +240,31 @@ def _respond(region, net, weight, y, seeds, shares, place, scratch, bound, left)
             rates_of(region, net, i, low, high, y, s)
             for t in range(low, high + 1):
                 u[i, t - 1] = s[t - low] / weight[i]
-        k = region.links[i]
-        lag = 1 + net.delay[k]
-        for p in range(net.down[0][k], net.down[0][k + 1]):
-            j, c = place[net.down[1][p]], net.down[2][p]
-            if j >= 0:
-                for t in range(low, high + 1):
-                    arrive[j, t + lag - 1] += c * u[i, t - 1]
-    norm, leaks, leaking = np.empty(m), np.empty(m), np.empty(m, np.int64)
-    for i in range(m):
-        mu, energy, over, size = net.weight[region.links[i]], 0.0, 0.0, 0.0
-        now = shares[i] if i < len(seeds) else 0.0
-        for t in range(1, T + most + 3):
-            came, sent = arrive[i, t - 1], 0.0
+        lag = 1 + net.delay[region.links[i]]
+        for p in range(region.edge[i], region.edge[i + 1]):
+            for t in range(low, high + 1):
+                arrive[region.to[p], t + lag - 1] += region.share[p] * u[i, t - 1]
+    now, over, size = np.zeros(m), np.zeros(m), np.zeros(m)
+    now[: len(seeds)] = shares
+    energy = net.weight[region.links[:m]] * now**2
+    for t in range(1, T + most + 3):
+        for i in range(m):
+            came, sent, kept = arrive[i, t - 1], 0.0, region.start[i] <= t < region.end[i]
             if t <= T:
-                b[i, t - 1], sent = now, u[i, t - 1]
-            energy += sent * sent + mu * now * now
-            size += abs(now) + abs(came) + abs(sent)
-            if region.start[i] <= t < region.end[i]:
-                now = now + came - sent
-            else:  # the last equation's backlog, and whatever comes before and after, is a fresh disturbance
-                over += abs(now + came - sent)
-                now = 0.0
-        norm[i] = np.sqrt(energy)
-        leaks[i], leaking[i] = over + 1e-15 * size, region.links[i]  # rounding leaks too
+                if closed and t > region.end[i]:
+                    sent = u[i, t - 1] = now[i]
+                    for p in range(region.edge[i], region.edge[i + 1]):
+                        arrive[region.to[p], t + net.delay[region.links[i]]] += region.share[p] * sent
+                b[i, t - 1], sent = now[i], u[i, t - 1]
+                kept = kept or (closed and t < T)
+            energy[i] += sent * sent
+            size[i] += abs(now[i]) + abs(came) + abs(sent)
+            now[i] += came - sent
+            if not kept:  # the last equation's backlog, and whatever comes before and after, is a fresh disturbance
+                over[i] += abs(now[i])
+                now[i] = 0.0
+            energy[i] += net.weight[region.links[i]] * now[i] ** 2
+    norm, leaks, leaking = np.sqrt(energy), over + 1e-15 * size, region.links[:m]  # rounding leaks too
     # What arrives at links outside, with its sign.
     total = 0
     for i in range(m):
@@ -296,29 +309,33 @@ def upper_costs(
     shares: np.ndarray,
     table: Table,
     columns: Columns,
+    wide: np.ndarray,
     weight: np.ndarray,
     size: np.ndarray,
     ratio: float,
     least: float,
+    rounds: int,
 ) -> np.ndarray:
     """Upper bounds of the costs of disturbances under a law of truncated columns, (n, 2): in all, and of the rates.
 
-    What columns leave over is answered twice in full (`netctrl.laws.link_rate.cascade`). Of the rest only the ℓ1 norms
-    ℓ are followed: the norm of a convolution is at most the ℓ1 norm times the norm (Young), so that link m adds at most
-    (G (ℓ + L ℓ + L² ℓ + ...))_m with G the norms of the columns and L of their leaks. `size` > 0 has
-    size'L ≤ ratio size' with ratio < 1 and bounds the end of the series.
+    What columns leave over is answered in full `rounds` times (`netctrl.laws.link_rate.cascade`). Of the rest only the
+    ℓ1 and ℓ2 norms are followed. The norm of a convolution is at most the ℓ1 norm of one factor times the ℓ2 norm of
+    the other, either way (Young), so link m adds at most (G (ℓ + L ℓ + L² ℓ + ...))_m with L the ℓ1 norms of the leaks,
+    and G and ℓ the columns' ℓ2 norms and what is left over in ℓ1, or the columns' ℓ1 norms `wide` and what is left over
+    in ℓ2, which is far less where it arrives over many samples. `size` > 0 has size'L ≤ ratio size' with ratio < 1 and
+    bounds the end of the series.
     """
     n, N = len(seed_offset) - 1, len(weight)
     place, norm, scale = np.full(N, -1, np.int64), np.zeros(N), 0.0
     for link in range(N):
         energy = np.sum(columns.norm[columns.offset[link] : columns.offset[link + 1]] ** 2)
         scale = max(scale, np.sqrt(energy) / size[link])
-    now, after = np.zeros(N), np.zeros(N)
+    now, after, slow, then = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
     found = np.zeros((n, 2))
     for j in range(n):
         own = seeds[seed_offset[j] : seed_offset[j + 1]]
         share = shares[seed_offset[j] : seed_offset[j + 1]]
-        links, u, b, missed = cascade(own, share, table, least, _ANSWERED, 2, place)
+        links, u, b, missed = cascade(own, share, table, least, _ANSWERED, rounds, place)
         touched, waiting, rest, known = [np.int64(0)], [np.int64(0)], 0.0, 0.0
         touched.pop()
         waiting.pop()
@@ -328,32 +345,36 @@ def upper_costs(
             found[j, 1] += rate
             known += rate + queue
             touched.append(links[i])
-            now[links[i]] = np.sum(np.abs(missed[i])) + 1e-15 * np.sum(np.abs(u[i]) + np.abs(b[i]))
+            rounding = 1e-15 * np.sum(np.abs(u[i]) + np.abs(b[i]))
+            now[links[i]] = np.sum(np.abs(missed[i])) + rounding
+            slow[links[i]] = np.sqrt(np.sum(missed[i] ** 2)) + rounding
             if now[links[i]] > 0.0:
                 waiting.append(links[i])
-        for _ in range(3):
+        for _ in range(_SERIES):
             following = [np.int64(0)]
             following.pop()
             for m in waiting:
                 mass, now[m] = now[m], 0.0
-                if mass < 1e-3 * least:
+                power, slow[m] = slow[m], 0.0
+                if mass < 1e-6 * least:
                     rest += mass * size[m]
                     continue
                 for p in range(columns.offset[m], columns.offset[m + 1]):
                     link = columns.links[p]
                     if norm[link] == 0.0:
                         touched.append(link)
-                    norm[link] += mass * columns.norm[p]
+                    norm[link] += min(mass * columns.norm[p], power * wide[p])
                 for p in range(columns.leak_offset[m], columns.leak_offset[m + 1]):
                     link = columns.leak_links[p]
                     if after[link] == 0.0:
                         following.append(link)
                     after[link] += mass * columns.leak[p]
-            now, after = after, now
+                    then[link] += power * columns.leak[p]
+            now, after, slow, then = after, now, then, slow
             waiting = following
         for m in waiting:
             rest += now[m] * size[m]
-            now[m] = 0.0
+            now[m] = slow[m] = 0.0
         total = 0.0
         for link in touched:
             total += norm[link] ** 2

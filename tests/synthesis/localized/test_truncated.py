@@ -109,6 +109,29 @@ def test_a_looser_tolerance_takes_fewer_messages() -> None:
     assert loose.messages.sum() < tight.messages.sum()
 
 
+def test_on_a_route_the_bounds_are_in_order_too() -> None:
+    check(line(25), np.full(25, 1.0), 1e-3)
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.0])
+def test_a_route_of_200_links_is_certified_and_its_cost_is_that_of_the_fluid(mu: float) -> None:
+    """The fluid's own equation, step by step, ends with empty buffers and at the certified cost."""
+    one = line(200)
+    found = localized(one.model, mu, one.pattern, tolerance=1e-3)
+    assert found.excess <= 1e-3
+    column = found.law.columns[0]
+    u, b = np.zeros((2, 200, column.u.shape[2]))
+    u[column.links], now = column.u[0], np.eye(200)[0]
+    for t in range(u.shape[1]):
+        b[:, t] = now
+        now = now - u[:, t]
+        if t >= 2:  # what a link sends is in the next one's buffer after n + 2 samples
+            now[1:] += u[:-1, t - 2]
+    assert np.abs(now).max() < 1e-12
+    cost = float(one.model.std[0] ** 2 * (np.sum(u**2) + mu * np.sum(b**2)))
+    assert found.cost == pytest.approx(cost, rel=1e-9)
+
+
 def test_completed_columns_are_the_closed_loops() -> None:
     """The same responses by frequencies and by the cascade of leaks."""
     one = random_case(1)
