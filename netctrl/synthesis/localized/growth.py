@@ -252,7 +252,7 @@ def carried(y: np.ndarray, old: tuple[np.ndarray, np.ndarray], region: Region) -
 @njit(cache=True, nogil=True)
 def grown(
     region: Region, net: Tables, y: np.ndarray, budget: float, place: np.ndarray, scratch: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, bool]:
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, bool]:
     """The region with the links and samples whose equations are hurt most, so that less than `budget` is left out.
 
     What an equation that is left out would add to the bound is about its residual squared over its diagonal: the fluid
@@ -310,9 +310,9 @@ def grown(
         cost[j] = scratch[outside[j]] ** 2
         scratch[outside[j]] = 0.0
     cost[seen : seen + m], cost[seen + m :] = early, late
-    left, sooner, longer = cost.sum(), np.zeros(m, np.int64), np.zeros(m, np.int64)
-    if left <= budget:
-        return region.links[:m], sooner, longer, left, False
+    sooner, longer = np.zeros(m, np.int64), np.zeros(m, np.int64)
+    if cost.sum() <= budget:
+        return region.links[:m], sooner, longer, False
     order, total_out, kept = np.argsort(cost), 0.0, 0
     for j in order:  # the least ones stay out
         total_out += cost[j]
@@ -334,7 +334,7 @@ def grown(
             added[n] = outside[j]
             place[outside[j]] = m + n
             n += 1
-    return np.append(region.links[:m], added[:n]), _longer(sooner, m + n), _longer(longer, m + n), left, True
+    return np.append(region.links[:m], added[:n]), _longer(sooner, m + n), _longer(longer, m + n), True
 
 
 @njit(cache=True, nogil=True)

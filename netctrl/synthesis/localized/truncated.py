@@ -233,7 +233,7 @@ def _updated(old: Columns | None, parts, links: int) -> Columns:
         at += len(which)
     if at == links and (take == np.arange(links)).all():
         return every
-    fields = {name: getattr(every, name)[take] for name in ("horizon", "bound", "left_out", "status")}
+    fields = {name: getattr(every, name)[take] for name in ("horizon", "bound", "status")}
     index = {}
     for name in _OFFSETS:
         offset = getattr(every, name)

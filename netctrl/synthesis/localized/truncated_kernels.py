@@ -69,8 +69,6 @@ class Columns(NamedTuple):
     """ℓ1 norms of what a column leaves over, which is a fresh disturbance where it is."""
     bound: np.ndarray
     """(n,) lower bound of the cost of this disturbance."""
-    left_out: np.ndarray
-    """(n,) estimate of the cost outside the region, relative to the column's."""
     status: np.ndarray
     """(n, 2) SOLVED, or the reason of the failure and its link."""
 
@@ -82,7 +80,7 @@ def solve_columns(
     """Columns of disturbances that each enter at some links, with their shares."""
     n, N = len(seed_offset) - 1, len(net.delay)
     offset, start, leak_offset = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    horizon, bound, left_out = np.zeros(n, np.int64), np.zeros(n), np.zeros(n)
+    horizon, bound = np.zeros(n, np.int64), np.zeros(n)
     status = np.zeros((n, 2), np.int64)
     links, norm = np.empty(64, np.int64), np.empty(64)
     u, b = np.empty(1024), np.empty(1024)
@@ -107,7 +105,7 @@ def solve_columns(
                 break
             far, last = 2 * needs, -1
         status[j, 0], status[j, 1] = why, where
-        region, T, uj, bj, norms, leaking, leaks, bound[j], left_out[j] = found
+        region, T, uj, bj, norms, leaking, leaks, bound[j] = found
         horizon[j] = T
         offset[j + 1] = offset[j] + len(region)
         start[j + 1] = start[j] + len(uj)
@@ -134,7 +132,6 @@ def solve_columns(
         leak_links[:leaks_].copy(),
         leak[:leaks_].copy(),
         bound,
-        left_out,
         status,
     )
 
@@ -163,12 +160,12 @@ def _column(seeds, shares, net, heard, far, wanted, place, scratch):
     early, extra = np.zeros(len(links), np.int64), np.zeros(len(links), np.int64)
     y, old = np.zeros(0), (np.zeros(1, np.int64), np.zeros(0, np.int64))
     nothing, none = np.zeros(0, np.int64), np.zeros(0)
-    failed = (nothing, 1, none, none, none, nothing, none, 0.0, 0.0)
+    failed = (nothing, 1, none, none, none, nothing, none, 0.0)
     initial, settle = 0.0, np.int64(0)
     for i in range(len(seeds)):
         settle = max(settle, wanted.settle[seeds[i]])
         initial += net.weight[seeds[i]] * shares[i] ** 2
-    growth, left, rough = 0, 1.0, max(_ROUGH, wanted.residual)
+    growth, rough = 0, max(_ROUGH, wanted.residual)
     while True:
         why, where, needs, region = windows(
             links, len(seeds), net, heard, far, settle, early, extra, when, old, place, scratch
@@ -185,8 +182,7 @@ def _column(seeds, shares, net, heard, far, wanted, place, scratch):
         weight, tail = np.ones(len(region.links)), net.weight[region.links[: region.inside]]
         old = (region.offset, region.start[: region.inside])
         value = solve_dual(region, net, weight, tail, True, g, y, rough, _ITERATIONS)
-        links, early, extra, left, more = grown(region, net, y, wanted.out * value, place, scratch)
-        left /= initial + value
+        links, early, extra, more = grown(region, net, y, wanted.out * value, place, scratch)
         if last or not more:
             if last or rough == wanted.residual:
                 break
@@ -198,7 +194,7 @@ def _column(seeds, shares, net, heard, far, wanted, place, scratch):
         bound = initial + value
     weight, tail = _priced(region, net, place)
     solve_dual(region, net, weight, tail, False, g, y, wanted.residual, _ITERATIONS)
-    found = _respond(region, net, weight, y, seeds, shares, place, scratch, bound, left)
+    found = _respond(region, net, weight, y, seeds, shares, place, bound)
     forget(links, place)
     return needs, np.int64(SOLVED), links[0], found
 
@@ -217,7 +213,7 @@ def _priced(region, net, place):
 
 
 @njit(cache=True, nogil=True)
-def _respond(region, net, weight, y, seeds, shares, place, scratch, bound, left):
+def _respond(region, net, weight, y, seeds, shares, place, bound):
     """The response: rates by the dual, backlogs by the plant's own equation, and what is left over where."""
     m, T, most, closed = region.inside, np.int64(1), np.int64(0), True
     for i in range(m):
@@ -266,7 +262,6 @@ def _respond(region, net, weight, y, seeds, shares, place, scratch, bound, left)
             energy[i] += net.weight[region.links[i]] * now[i] ** 2
     norm, leaks, leaking = np.sqrt(energy), over + 1e-15 * size, region.links[:m]  # rounding leaks too
     # What arrives at links outside, with its sign.
-    total = 0
     for i in range(m):
         k = region.links[i]
         for p in range(net.down[0][k], net.down[0][k + 1]):
@@ -286,20 +281,11 @@ def _respond(region, net, weight, y, seeds, shares, place, scratch, bound, left)
             if at >= 0:
                 for t in range(T):
                     comes[at, t + lag] += net.down[2][p] * u[i, t]
-    masses = np.abs(comes).sum(axis=1)
-    for at in range(n):
-        place[outside[at]] = -1
-        masses[at] *= 1.0 + 1e-14
-        if masses[at] > 0.0:
-            total += 1
-    kept_links, kept = np.empty(m + total, np.int64), np.empty(m + total)
-    kept_links[:m], kept[:m] = leaking, leaks
-    total = m
-    for at in range(n):
-        if masses[at] > 0.0:
-            kept_links[total], kept[total] = outside[at], masses[at]
-            total += 1
-    return region.links[:m].copy(), T, u.ravel(), b.ravel(), norm, kept_links, kept, bound, left
+    forget(outside[:n], place)
+    masses = np.abs(comes).sum(axis=1) * (1.0 + 1e-14)
+    some = masses > 0.0
+    leaking, leaks = np.append(leaking, outside[:n][some]), np.append(leaks, masses[some])
+    return region.links[:m].copy(), T, u.ravel(), b.ravel(), norm, leaking, leaks, bound
 
 
 @njit(cache=True, nogil=True)
