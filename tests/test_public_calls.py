@@ -258,7 +258,7 @@ def usual() -> dict[str, dict[str, Any]]:
         | {"communication": "out-of-band"},
         "link_rate_table": {"design": hops, "model": model, "reference": 1.0, "backlog_setpoint": 0.0, "links": ()},
         "localized": {"model": model, "weight": 1.0, "information": information, "horizon": 8, "tolerance": 1e-6}
-        | {"reach": None, "hops": None, "n_jobs": 1},
+        | {"reach": None, "n_jobs": 1},
         "certify": {"law": "pi2", "rtt_s": 0.02, "window_packets": 10.0, "senders": "creno"},
         "check_certificate": {
             "certificate": netctrl.certify("pi2", rtt_s=0.02, window_packets=10.0),

@@ -83,7 +83,8 @@ class FirColumns(ArrayRecord, frozen=True, kw_only=True, eq=False):
     """Responses to a unit disturbance at one link e, over T samples.
 
     There are q = n_e + 2 columns: the first for the link's backlog, the others for the rates in its line, newest
-    first."""
+    first. A truncated column is alone, q = 1: it may leave something over, and so does all that is in the line. What is
+    left over is a fresh disturbance at the link where it arrives."""
 
     links: np.ndarray
     """(m,) indices of the links that respond; e is the first."""

@@ -22,7 +22,7 @@ def design(**options) -> HftracDesign:
 
 LAWS = {
     StaticGain: {"architecture": "god"},
-    FirGain: {"architecture": "coordinated"},
+    FirGain: {"architecture": "coordinated", "horizon": 24},
     AgedGain: {"architecture": "coordinated", "horizon": "exact"},
     MyopicGain: {"architecture": "myopic"},
 }

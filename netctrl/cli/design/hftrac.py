@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from netctrl.model.design.design import HftracDesign
 
 MU_TAKES = "a weight above 0 (lambda·interval²) of squared backlogs, as in 1; by default each link's own"
-HORIZON_TAKES = "auto, exact, or a whole number of samples, as in 24"
+HORIZON_TAKES = "auto, exact, truncated, or a whole number of samples, as in 24"
 JOBS_TAKES = "a number of threads of at least 1, or -1: one for each core"
 STD_TAKES = "a share of each one's mean, as in 10%, or a rate, as in 2Mbit"
 MYOPIC_TAKES = "auto (static gains) or a filter length"
 _MU = kind("MU", parse_count, MU_TAKES)
 _SAMPLES = kind("N", int, "a whole number of samples of at least 0, as in 2")
-_HORIZON = kind("T", lambda text: text if text in ("auto", "exact") else int(text), HORIZON_TAKES)
+_HORIZON = kind("T", lambda text: text if text in ("auto", "exact", "truncated") else int(text), HORIZON_TAKES)
+TOLERANCE_TAKES = "a number above 0 and below 1"
+_TOLERANCE = kind("EPS", float, TOLERANCE_TAKES)
 _THREADS = kind("N", int, JOBS_TAKES)
 
 
@@ -47,6 +49,9 @@ def hftrac(
     ] = None,
     reach: Annotated[
         int | None, _SAMPLES("leave out links off the route that receive data after more than N samples")
+    ] = None,
+    tolerance: Annotated[
+        float | None, _TOLERANCE(f"excess over the least cost that auto aims at: {TOLERANCE_TAKES}", default="1e-3")
     ] = None,
     std: Annotated[
         str | None, option("STD", f"standard deviation of demands for which the file gives none: {STD_TAKES}")

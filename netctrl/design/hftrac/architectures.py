@@ -17,7 +17,7 @@ from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import information_pattern
 from netctrl.plants.linearize import network_state_space
 from netctrl.synthesis.check import steady_covariance
-from netctrl.synthesis.localized.coordinated import coordinated
+from netctrl.synthesis.localized.coordinated import coordinated, exact_work
 from netctrl.synthesis.localized.localized import localized
 from netctrl.synthesis.myopic.fir import myopic_fir
 from netctrl.synthesis.myopic.static import myopic
@@ -27,7 +27,8 @@ MAX_DENSE_STATES = 3000
 """Largest number of states of an architecture with a dense equation."""
 _NO_LENGTH = 1e-9
 EXACT_STATES = 600
-"""Up to this size a controller of finite length is compared with the exact one, not only with a bound."""
+"""Up to this size the exact controller is cheaper than a truncated one, where links share their Riccati equations, and
+others are compared with it."""
 
 
 class Plant(NamedTuple):
@@ -54,6 +55,8 @@ class Made(NamedTuple):
     horizon: int | None = None
     excess: float | None = None
     region: int | None = None
+    reach: int | None = None
+    messages: int | None = None
 
 
 def synthesised(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
@@ -69,6 +72,10 @@ def synthesised(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
             return _myopic(plant, requested)
         case _ if requested.horizon == "exact":
             return _exact(plant, requested)
+        case _ if requested.horizon == "auto" and plant.model.n_states <= EXACT_STATES:
+            information = _information(plant, requested.communication)
+            if exact_work(plant.model, plant.mu, information) <= 2 * EXACT_STATES**3:
+                return _exact(plant, requested)
     return _localized(plant, requested, n_jobs)
 
 
@@ -100,16 +107,30 @@ def _central(plant: Plant, delay: int, node: str | None) -> Made:
 def _localized(plant: Plant, requested: HftracInputs, n_jobs: int) -> Made:
     information = _information(plant, requested.communication)
     horizon = requested.horizon if isinstance(requested.horizon, int) else None
-    found = localized(plant.model, plant.mu, information, horizon=horizon, reach=requested.reach, n_jobs=n_jobs)
+    found = localized(
+        plant.model,
+        plant.mu,
+        information,
+        horizon=horizon,
+        tolerance=requested.tolerance,
+        reach=requested.reach,
+        n_jobs=n_jobs,
+    )
     bound = found.bound
     if plant.model.n_states <= EXACT_STATES:
         bound = coordinated(plant.model, plant.mu, information, reach=requested.reach).cost
+    excess = found.cost / bound - 1.0 if bound > 0.0 else 0.0
+    note = (
+        f"at rest after {found.horizon} samples" if horizon else f"at most {100.0 * excess:.2g} % above the least cost"
+    )
     return Made(
-        **taken(found, "law", "cost", "cost_rate", "horizon", "region"),
+        **taken(found, "law", "cost", "cost_rate", "spectral_radius", "region"),
         bound=bound,
-        spectral_radius=0.0,
-        note=f"{requested.communication}, at rest after {found.horizon} samples",
-        excess=found.cost / bound - 1.0 if bound > 0.0 else 0.0,
+        note=f"{requested.communication}, {note}",
+        horizon=found.horizon,
+        excess=excess,
+        reach=int(found.reach.max()),
+        messages=int(found.messages.sum()),
     )
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from netctrl.core.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
+from netctrl.core.errors import InvalidValue, Status, checked_jobs, checked_number, checked_whole, checked_word
 from netctrl.core.units import format_quantity
 from netctrl.design.hftrac.architectures import Made, Plant, synthesised
 from netctrl.laws.link_rate.routing import STD_TAKES, Routing, routing, varied
@@ -38,7 +38,7 @@ from netctrl.plants.linearize import network_model
 if TYPE_CHECKING:
     import networkx
 
-Horizon = int | Literal["auto", "exact"]
+Horizon = int | Literal["auto", "exact", "truncated"]
 _NAMED = 3
 
 
@@ -53,6 +53,7 @@ def hftrac(
     communication: Literal["out-of-band", "in-band"] = "out-of-band",
     horizon: Horizon = "auto",
     reach: int | None = None,
+    tolerance: float = 1e-3,
     compare: bool = False,
     n_jobs: int = 1,
     argv: Sequence[str] = (),
@@ -86,12 +87,16 @@ def hftrac(
         Round-trip delay to a central controller [samples]; by default to the node for which it is shortest.
     communication : {"out-of-band", "in-band"}
         Messages of a coordinated controller: over all lines in both directions, or with the data.
-    horizon : int or {"auto", "exact"}
-        Length of a coordinated controller's responses [samples]: "auto" stays within 1e-6 of the least cost, "exact" is
-        the optimum, of infinite length. For a myopic controller "auto" gives static gains; a number is the length of
-        its filters, for networks in which no links feed one another in a cycle.
+    horizon : int or {"auto", "exact", "truncated"}
+        Length of a coordinated controller's responses [samples]. "exact" is the optimum, of infinite length;
+        "truncated" leaves out links and samples that matter little; "auto" is the cheaper of these: exact up to some
+        600 states. For a myopic controller "auto" gives static gains; a number is the length of its filters, for
+        networks in which no links feed one another in a cycle.
     reach : int, optional
         Links with a larger information delay [samples] that the disturbed traffic doesn't reach are left out.
+    tolerance : float
+        Excess over the least cost that truncated columns aim at; the certificate has what is proved, with a warning
+        where that is more.
     compare : bool
         Whether the certificate also gives the other architectures' costs.
     n_jobs : int
@@ -125,8 +130,17 @@ def hftrac(
     ----------
     HFTraC paper, eqs. (5) to (14).
     """
+    checked_jobs(n_jobs)
     requested = hftrac_inputs(
-        varied(network_of(network), std), interval_s, mu, architecture, information_delay, communication, horizon, reach
+        varied(network_of(network), std),
+        interval_s,
+        mu,
+        architecture,
+        information_delay,
+        communication,
+        horizon,
+        reach,
+        tolerance,
     )
     plant, unmet, rounded = hftrac_plant(requested)
     # Refuse a network that would get a verdict on nothing: without a fluctuation, or without a delay.
@@ -145,7 +159,7 @@ def hftrac(
     certificate = HftracCertificate(
         status=Status.STABLE if unmet else Status.ADMISSIBLE,
         **taken(made, "cost", "cost_rate", "bound", "spectral_radius", "residual"),
-        **taken(made, "information_delay", "controller", "horizon", "region"),
+        **taken(made, "information_delay", "controller", "horizon", "region", "reach", "messages"),
         cost_queue=made.cost - made.cost_rate,
         excess_over_exact=made.excess,
         gap_to_bound=made.cost / made.bound - 1.0 if made.bound > 0.0 else 0.0,
@@ -155,7 +169,7 @@ def hftrac(
         break_even_delay_s=_break_even(plant, table),
         comparison=table,
         unmet=unmet,
-        warnings=(*map(unmet_text, unmet[:_NAMED]), *rounded),
+        warnings=(*map(unmet_text, unmet[:_NAMED]), *rounded, *_missed(requested, made)),
     )
     libraries = ("numpy", "scipy", "numba")
     return HftracDesign.of(requested, made.law, certificate, argv=argv, files=inputs, libraries=libraries)
@@ -170,6 +184,7 @@ def hftrac_inputs(
     communication: Literal["out-of-band", "in-band"],
     horizon: Horizon,
     reach: int | None,
+    tolerance: float = 1e-3,
 ) -> HftracInputs:
     """Inputs of a design, checked as in `hftrac`."""
     checked_number("interval", interval_s, "a sampling interval above 0 in seconds", above=0.0)
@@ -186,9 +201,10 @@ def hftrac_inputs(
         information_delay = checked_whole("information_delay", information_delay, f"{samples} 0")
     if reach is not None:
         reach = checked_whole("reach", reach, f"{samples} 0")
-    if not isinstance(horizon, str) or horizon not in ("auto", "exact"):
-        horizon = checked_whole("horizon", horizon, f"auto, exact, or {samples} 1", at_least=1)
-    if horizon == "exact" and architecture == "myopic":
+    if not isinstance(horizon, str) or horizon not in ("auto", "exact", "truncated"):
+        horizon = checked_whole("horizon", horizon, f"auto, exact, truncated, or {samples} 1", at_least=1)
+    tolerance = checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
+    if horizon in ("exact", "truncated") and architecture == "myopic":
         takes = "auto or a whole number of samples: the optimal myopic controller is unknown"
         raise InvalidValue("horizon", horizon, takes)
     return HftracInputs(
@@ -200,7 +216,16 @@ def hftrac_inputs(
         communication=communication,
         horizon=horizon,
         reach=reach,
+        tolerance=tolerance,
     )
+
+
+def _missed(requested: HftracInputs, made: Made) -> tuple[str, ...]:
+    """Caution where the excess that is proved is larger than the tolerance."""
+    if isinstance(requested.horizon, int) or made.excess is None or made.excess <= requested.tolerance:
+        return ()
+    takes = f"{made.excess:.2g} above the least cost is what could be proved, not {requested.tolerance:g} as asked"
+    return (f"{takes}; a larger mu or tolerance, or horizon exact, gives a proof",)
 
 
 def hftrac_plant(requested: HftracInputs) -> tuple[Plant, tuple[UnmetDemand, ...], tuple[str, ...]]:

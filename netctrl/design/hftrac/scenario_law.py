@@ -39,7 +39,7 @@ def scenario_law(scenario: Scenario) -> LinkRateLaw | None:
     >>> scenario = netctrl.read("hftrac-testbed")
     >>> law = netctrl.scenario_law(scenario)
     >>> scenario.control.architecture, type(law).__name__
-    ('coordinated', 'FirGain')
+    ('coordinated', 'AgedGain')
     >>> netctrl.scenario_law(scenario.replace(control=None)) is None
     True
     """

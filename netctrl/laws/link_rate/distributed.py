@@ -48,6 +48,8 @@ def distributed_law(
     for e, column in enumerate(law.columns):
         for kind, starts in ((BACKLOG_INNOVATION, (1.0, 0.0)), (RATE_INNOVATION, (0.0, 1.0))):
             if isinstance(column, FirColumns):
+                if kind == RATE_INNOVATION and len(column.u) == 1:
+                    continue  # a truncated column: what wasn't sent is an innovation where it would arrive
                 u, b = column.u[kind - BACKLOG_INNOVATION], column.b[kind - BACKLOG_INNOVATION]
             else:
                 found = list(response(column, e, law.delay, coupling, starts))

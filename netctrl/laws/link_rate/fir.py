@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from netctrl.core.errors import InvalidValue
+from netctrl.laws.link_rate.cascade import Table, cascade
 from netctrl.laws.record import Numbers, WholeNumbers
 from netctrl.model.law import AgedColumns, AgedGain, FirGain, LinkRateLaw, MyopicGain, StaticGain
 from netctrl.model.network_model import state_matrices
@@ -27,6 +28,7 @@ LINEAR, WORK_CONSERVING, BACKPRESSURE = range(3)
 _ROUNDING = 2.0**-53
 _GONE = 1e-14
 _MAX_TAPS = 20_000_000
+_MAX_ROUNDS = 1000
 
 Entry = tuple[int, int, int, float]
 """Link, series, lag, coefficient."""
@@ -151,7 +153,8 @@ def fir_law(
     A FirGain responds to deviations from its model, δ = x − x̂. Since R(t + 1) = A R(t) + B M(t) and R(1) = I, eq. (14)
     has x̂(n + 1) = A x(n) + B u(n): at a link δ is the unpredicted arrivals minus losses,
     `ARRIVAL_INNOVATION` p in its backlog, and the rate not sent: `SATURATION_ERROR` s more in its backlog and less in
-    its newest rate. So u = Σ M_b p + (M_b − M_f) s.
+    its newest rate. So u = Σ M_b p + (M_b − M_f) s. Truncated columns are completed first, by the responses to what
+    they leave over (`netctrl.laws.link_rate.cascade`).
     """
     match law:
         case StaticGain():
@@ -161,7 +164,7 @@ def fir_law(
             entries = [(link, RATE * N + link, 0, float(g)) for link, g in enumerate(law.rate_gain)]
             entries += [(link, BACKLOG * N + link, 0, float(k)) for link, k in enumerate(law.backlog_gain)]
         case FirGain():
-            entries = _responses(law)
+            entries = _responses(law, coupling)
         case AgedGain():
             entries = _aged(law, coupling)
     taps = packed(entries, np.zeros(len(nominal)), paced)
@@ -169,7 +172,9 @@ def fir_law(
     around = np.concatenate([nominal, np.full(N, backlog_setpoint), np.zeros(2 * N)])
     rows = np.repeat(np.arange(N), np.diff(taps.start))
     offset = nominal - np.bincount(rows, weights=taps.coefficient * around[taps.series], minlength=N)
-    alone = isinstance(law, FirGain) and all(len(column.links) == 1 for column in law.columns)
+    alone = isinstance(law, FirGain) and all(
+        column.u.shape[:2] == (n + 2, 1) for n, column in zip(law.delay, law.columns, strict=True)
+    )
     return taps._replace(offset=offset, expected=np.array(nominal if alone else expected, dtype=float), alone=alone)
 
 
@@ -201,17 +206,53 @@ def _gain(delay: np.ndarray, gains: Iterable[tuple[int, np.ndarray]]) -> list[En
     return entries
 
 
-def _responses(law: FirGain) -> list[Entry]:
-    N = len(law.links)
+def _responses(law: FirGain, coupling: sp.csr_array) -> list[Entry]:
     entries: list[Entry] = []
-    for e, column in enumerate(law.columns):
-        for kind, M in ((ARRIVAL_INNOVATION, column.u[0]), (SATURATION_ERROR, column.u[0] - column.u[1])):
-            entries += [
-                (int(column.links[i]), kind * N + e, int(age), float(M[i, age]))
-                for i, age in zip(*np.nonzero(M), strict=True)
-            ]
-            _check_size(len(entries))
+
+    def add(kind: int, e: int, links: np.ndarray, M: np.ndarray, shift: int = 0) -> None:
+        rows, ages = np.nonzero(M)
+        _check_size(len(entries) + len(rows))
+        series = [kind * len(law.links) + e] * len(rows)
+        entries.extend(zip(links[rows].tolist(), series, (ages + shift).tolist(), M[rows, ages].tolist(), strict=True))
+
+    if all(len(column.u) > 1 for column in law.columns):
+        for e, column in enumerate(law.columns):
+            add(ARRIVAL_INNOVATION, e, column.links, column.u[0])
+            add(SATURATION_ERROR, e, column.links, column.u[0] - column.u[1])
+        return entries
+    whole = completed(law, coupling)
+    columns = coupling.tocsc()
+    for e, (links, u) in enumerate(whole):
+        for kind in (ARRIVAL_INNOVATION, SATURATION_ERROR):
+            add(kind, e, links, u)
+        for p in range(columns.indptr[e], columns.indptr[e + 1]):  # what wasn't sent is missed where it would arrive
+            after, missed = whole[columns.indices[p]]
+            add(SATURATION_ERROR, e, after, -columns.data[p] * missed, int(law.delay[e]) + 1)
     return entries
+
+
+def completed(law: FirGain, coupling: sp.csr_array) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Links and rates (m, T) of the whole responses to a unit in each link's buffer, leaks included."""
+    c, N = coupling.tocsc(), len(law.links)
+    sizes = [column.u[0].size for column in law.columns]
+    table = Table(
+        np.cumsum([0, *(len(column.links) for column in law.columns)]),
+        np.concatenate([column.links for column in law.columns]),
+        np.array([column.u.shape[2] for column in law.columns]),
+        np.cumsum([0, *sizes]),
+        np.concatenate([column.u[0].ravel() for column in law.columns]),
+        np.concatenate([column.b[0].ravel() for column in law.columns]),
+        law.delay,
+        (c.indptr.astype(np.int64), c.indices.astype(np.int64), c.data),
+    )
+    place, found, taps = np.full(N, -1, np.int64), [], 0
+    for e in range(N):
+        links, u, _, _ = cascade(np.array([e]), np.ones(1), table, _GONE, N, _MAX_ROUNDS, place)
+        end = int(np.flatnonzero(u.any(axis=0)).max(initial=-1)) + 1
+        taps += int(np.count_nonzero(u))
+        _check_size(taps)
+        found.append((links, u[:, :end]))
+    return found
 
 
 def _aged(law: AgedGain, coupling: sp.csr_array) -> list[Entry]:

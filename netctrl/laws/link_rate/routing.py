@@ -22,7 +22,7 @@ _OVERLOAD_TOLERANCE = 1e-9
 STD_TAKES = "a share of each demand's mean, as in 10%, or a rate, as in 2Mbit"
 _MAX_SHARE = 100.0
 _SWEEPS, _SETTLED = 20_000, 1e-12
-_SOURCES = 64  # at a time: SciPy fills a row of all nodes for each
+_DENSE = 2**22  # sources times nodes above which searches stop at their targets
 _HOP = 1e-9
 """Seconds added to each link's delay, so that among paths of equal delay the one with fewest links is taken."""
 
@@ -251,23 +251,32 @@ def _shortest_paths(network: Network) -> dict[int, dict[str, float]]:
     entries = [(*ends, link.delay + _HOP) for ends, link in best.items()]
     graph = _sparse(entries, (len(place), len(place)))
     by_source = sorted(requested, key=lambda i: place[requested[i].source])
-    paths = {}
-    for start in range(0, len(by_source), _SOURCES):
-        some = by_source[start : start + _SOURCES]
-        sources = np.unique([place[requested[i].source] for i in some])
+    ends = [(place[requested[i].source], place[requested[i].target]) for i in by_source]
+    sources = np.unique([source for source, _ in ends])
+    if len(sources) * len(place) > _DENSE:
+        # Here: compiled code, which few networks need. SciPy's searches don't stop at the targets.
+        from netctrl.laws.link_rate.nearest import near_paths
+
+        first = np.searchsorted([source for source, _ in ends], [*sources, len(place)])
+        graph_ = graph.indptr.astype(np.int64), graph.indices.astype(np.int64), graph.data
+        start, path = near_paths(*graph_, sources, first, np.array([target for _, target in ends]))
+        walks = [path[start[n] : start[n + 1]].tolist() for n in range(len(ends))]
+    else:
         _, before = dijkstra(graph, indices=sources, return_predecessors=True)
-        for i in some:
+        walks = []
+        for source, node in ends:
+            row, walk = before[np.searchsorted(sources, source)], []
+            while node != source and row[node] >= 0:
+                node = int(row[node])
+                walk.append(node)
+            walks.append(walk)
+    paths = {}
+    for i, (source, target), walk in zip(by_source, ends, walks, strict=True):
+        if source != (walk[-1] if walk else target):
             demand = requested[i]
-            source, node, path = place[demand.source], place[demand.target], {}
-            row = before[np.searchsorted(sources, source)]
-            while node != source:
-                previous = int(row[node])
-                if previous < 0:
-                    takes = f"nodes with a path between them; no path leads from {demand.source} to {demand.target}"
-                    raise InvalidValue(f"demands.{demand.id}", f"{demand.source} to {demand.target}", takes)
-                path[best[previous, node].id] = 1.0
-                node = previous
-            paths[i] = path
+            takes = f"nodes with a path between them; no path leads from {demand.source} to {demand.target}"
+            raise InvalidValue(f"demands.{demand.id}", f"{demand.source} to {demand.target}", takes)
+        paths[i] = {best[ends].id: 1.0 for ends in zip(walk, [target, *walk], strict=False)}
     return paths
 
 

@@ -129,7 +129,8 @@ class Design(
         numbers = _count(self.law)
         if numbers > _MAX_NUMBERS:
             takes = (
-                f"at most {_MAX_NUMBERS} in a Design file: use a shorter horizon or a smaller reach, or don't save it"
+                f"at most {_MAX_NUMBERS} in a Design file: use horizon truncated, a shorter one or a smaller reach, or"
+                " don't save it"
             )
             raise InvalidValue("law", f"{numbers} numbers", takes)
         return array_json(self)

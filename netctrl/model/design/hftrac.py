@@ -30,10 +30,12 @@ class HftracInputs(Record, frozen=True):
     """Round-trip delay to a central controller [samples]; null: to the node nearest to its farthest link."""
     communication: Literal["out-of-band", "in-band"]
     """Messages over all lines (out-of-band), or with the data (in-band)."""
-    horizon: int | Literal["auto", "exact"]
+    horizon: int | Literal["auto", "exact", "truncated"]
     """Length of a coordinated controller, or of a myopic one's filters [samples]; auto: myopic gains are static."""
     reach: int | None
     """Largest information delay [samples] of links that help although the traffic doesn't reach them; null: all."""
+    tolerance: float = 1e-3
+    """Excess over the least cost that truncated columns aim at."""
 
 
 class ArchitectureCost(Record, frozen=True):
@@ -74,13 +76,14 @@ class HftracCertificate(Record, frozen=True):
     cost_queue: float
     """Σ_l mu_l E b_l² [(bit/s)²]."""
     spectral_radius: float
-    """Spectral radius of the closed loop over one sample; 0 where every response ends in finite time."""
+    """Spectral radius of the closed loop over one sample, an upper bound with truncated columns; 0 where every response
+    ends in finite time."""
     horizon: int | None
     """Samples after which a coordinated controller of finite length brings everything to rest, or each myopic
-    controller the disturbance at its own link."""
+    controller the disturbance at its own link; samples of the longest truncated column."""
     excess_over_exact: float | None
     """Cost of a controller of finite length over the least cost with the same information, − 1; an upper bound where
-    the least cost was not computed."""
+    the least cost was not computed: `cost` is then an upper bound too."""
     gap_to_bound: float
     """Cost over `bound`, − 1."""
     bound: float
@@ -105,6 +108,10 @@ class HftracCertificate(Record, frozen=True):
     """Costs of all architectures, if requested."""
     warnings: tuple[str, ...]
     """Cautions before using the law."""
+    reach: int | None = None
+    """Largest delay of data that a coordinated controller of finite length uses [samples]."""
+    messages: int | None = None
+    """Data of other links that all these controllers together use at each sample: one for each pair of links."""
     unmet: tuple[UnmetDemand, ...] = ()
     """Demands that the links can't carry; the design is made around the rates that they can send."""
 

@@ -24,6 +24,7 @@ from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.synthesis.localized import columns as _columns
 from netctrl.synthesis.localized import region_kernels as kernels
 from netctrl.synthesis.localized.region import (
+    SMALLER,
     Region,
     Source,
     check_splits,
@@ -33,16 +34,16 @@ from netctrl.synthesis.localized.region import (
     sources,
     together,
     travel_times,
+    used,
 )
+from netctrl.synthesis.localized.truncated import truncated
 from netctrl.synthesis.threads import blas_threads
 
 _BLOCK = 64  # links or problems per task of a worker
-_ROUNDS = 6
 _WIDE = 48  # bandwidth above which LAPACK is faster
 _SINGULAR = 1e-13  # relative to the diagonal
 _NOTHING = np.zeros((0, 0, 0))
 _MAX_ENTRIES = 2**28  # entries of one region's matrix
-_SMALLER = "Shorter routes, longer intervals, larger weights or, out of band, a smaller reach make it smaller"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -65,6 +66,12 @@ class LocalizedSynthesis(Shown):
     """Links of the largest region."""
     distinct: int
     """Links whose columns were computed; the other links' columns equal one of them."""
+    spectral_radius: float
+    """Upper bound of the closed loop's spectral radius over one sample, below 1; 0 where responses end after T."""
+    reach: np.ndarray
+    """(N,) largest delay with which each controller uses data of a link [samples]."""
+    messages: np.ndarray
+    """(N,) number of other links whose data each controller uses at every sample."""
 
     @property
     def excess(self) -> float:
@@ -78,18 +85,22 @@ def localized(
     information: InformationPattern,
     *,
     horizon: int | None = None,
-    tolerance: float = 1e-6,
+    tolerance: float = 1e-3,
     reach: int | None = None,
-    hops: int | None = None,
     n_jobs: int = 1,
 ) -> LocalizedSynthesis:
-    """Finite impulse responses of least cost for links that learn of disturbances with delays.
+    """Finite impulse responses of near least cost for links that learn of disturbances with delays.
 
         min Σ_t ‖Q^½ R(t)‖² + ‖M(t)‖²
         s.t. R(1) = I, R(t + 1) = A R(t) + B M(t), R(T + 1) = 0, and M(t)_lk = 0 while t − 1 < n_lk
 
     R(t) and M(t) are the responses of states and rates to disturbances, Q = diag(0, mu), and n_lk is the delay after
     which link l learns of a disturbance at link k.
+
+    Without a horizon, columns are truncated to the links and samples that matter for `tolerance`: R(t + 1) =
+    A R(t) + B M(t) − Δ(t), and the leaks Δ are fresh disturbances where they are. The closed loop is then
+    (R, M)(I − Δ)⁻¹, stable as ρ(L) < 1 for the ℓ1 norms L of Δ. `cost` is an upper bound of its cost, and `bound` the
+    dual of the equations that were kept, so that both hold whatever was cut.
 
     Parameters
     ----------
@@ -100,14 +111,12 @@ def localized(
     information : InformationPattern
         Delays after which each link learns of a disturbance (`netctrl.plants.information.information_pattern`).
     horizon : int, optional
-        T. By default each column is as long as `tolerance` requires.
+        T, for columns that end in R(T + 1) = 0 on all links that they reach. By default they are truncated.
     tolerance : float
-        Relative excess cost allowed in the choice of the horizon.
+        Excess aimed at without a horizon; where refinements don't come that near, `excess` says how far they came.
     reach : int, optional
         Largest information delay [samples] of links that help although the disturbance's traffic doesn't reach them;
         by default all links that learn of it within the horizon help.
-    hops : int, optional
-        Links farther away than this don't take part, nor do those that feed them (d-hop locality).
     n_jobs : int
         Number of threads, −1 for all cores; above 1 joblib's configured backend, such as Dask, is used.
 
@@ -120,8 +129,8 @@ def localized(
     InvalidValue
         A weight that isn't above 0, or arguments that don't fit.
     NoAdmissibleDesign
-        A link on the traffic's route never learns of it, learns of it too late, or is outside of `hops`; a horizon that
-        is too short. The message names the link and the remedy.
+        A link on the traffic's route never learns of it, or learns of it too late; a horizon that is too short; or no
+        truncation is certified to be stable. The message names the link and the remedy.
 
     Examples
     --------
@@ -133,8 +142,9 @@ def localized(
     >>> model = netctrl.network_model(network, interval_s=0.01)
     >>> information = information_pattern(network, 0.01, model.links, "out-of-band")
     >>> found = localized(model, 0.1, information)
-    >>> round(found.cost / coordinated(model, 0.1, information).cost, 5)
-    1.0
+    >>> least = coordinated(model, 0.1, information).cost
+    >>> found.bound <= least <= found.cost <= 1.001 * found.bound
+    True
 
     References
     ----------
@@ -146,40 +156,80 @@ def localized(
     checked_kind("information", information, InformationPattern)
     mu = checked_weight(weight, model.n_links)
     checked_number("tolerance", tolerance, "a number above 0 and below 1", above=0.0, at_most=1.0 - 1e-9)
-    for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0), ("hops", hops, 0)):
+    for name, value, least in (("horizon", horizon, 1), ("reach", reach, 0)):
         if value is not None:
             checked_whole(name, value, f"a whole number of at least {least}", at_least=least)
     checked_jobs(n_jobs)
-    travel, disturbances = travel_times(model), sources(model)
-    entered = sorted({link for links, _ in disturbances for link in links})
-    settle = settling_time(float(mu.min()), tolerance)
-    if horizon is None and settle > _MAX_ENTRIES:  # too many for a single link, and perhaps for NumPy's integers
-        takes = f"smaller regions: a column has at least 1 link over {settle:.2g} samples. {_SMALLER}"
-        raise InvalidValue("reach", "regions too large", takes)
-    for _ in range(_ROUNDS):
-        most = settle + travel + int(model.delay.max()) + 2
-        if reach is not None or horizon is not None:  # who learns after T can't act in T, nor lower the bound
-            most = np.full(model.n_links, reach if reach is not None else horizon)
-        columns = _Columns(model, mu, information, most, hops, travel, horizon, settle, n_jobs)
-        columns.add(entered)
-        check_splits(model, disturbances, columns.regions)
-        cost, bound = _costs(disturbances, columns)
-        excess = cost.sum() / bound - 1.0 if bound > 0.0 else 0.0
-        if horizon is not None or excess <= tolerance:
-            break
-        # The excess cost falls like a power of the length.
-        longer = min(4.0, 1.12 * log(tolerance) / log(excess)) if excess < 0.5 else 2.0
-        settle = ceil(settle * longer) + (excess < 0.5)
-    columns.add(link for link in range(model.n_links) if link not in columns.regions)
-    return LocalizedSynthesis(
-        law=FirGain(interval_s=model.interval_s, delay=model.delay, links=model.links, columns=columns.law()),
+    disturbances = sources(model)
+    if horizon is not None:
+        return _finite(model, mu, information, disturbances, horizon, reach, n_jobs)
+    check_splits(information, model.links, disturbances)
+    found = truncated(model, mu, information, disturbances, tolerance=tolerance, reach=reach, n_jobs=n_jobs)
+    return _synthesis(
+        model,
+        information,
+        found.columns,
+        cost=found.cost,
+        cost_rate=found.cost_rate,
+        bound=found.bound,
+        distinct=model.n_links,
+        # With all leaks within so many samples, ρ of Σ_t |Δ(t)| r^−t is at most ratio r^−longest, 1 at this r.
+        spectral_radius=found.ratio ** (1.0 / found.longest),
+    )
+
+
+def _finite(
+    model: NetworkModel,
+    mu: np.ndarray,
+    information: InformationPattern,
+    disturbances: Mapping[Source, float],
+    horizon: int,
+    reach: int | None,
+    n_jobs: int,
+) -> LocalizedSynthesis:
+    """Columns that end after the horizon, on all links that their traffic reaches."""
+    # Who learns after T can't act in T, nor lower the bound.
+    most = np.full(model.n_links, reach if reach is not None else horizon)
+    columns = _Columns(model, mu, information, most, travel_times(model), horizon, n_jobs)
+    columns.add(range(model.n_links))
+    check_splits(information, model.links, disturbances)
+    cost, bound = _costs(disturbances, columns)
+    return _synthesis(
+        model,
+        information,
+        columns.law(),
         cost=float(cost.sum()),
         cost_rate=float(cost[0]),
-        cost_queue=float(cost[1]),
         bound=bound,
-        horizon=columns.horizon,
-        region=max(len(region.links) for region in columns.regions.values()),
-        distinct=columns.distinct,
+        distinct=len(columns.solved),
+        spectral_radius=0.0,
+    )
+
+
+def _synthesis(
+    model: NetworkModel,
+    information: InformationPattern,
+    columns: tuple[FirColumns, ...],
+    *,
+    cost: float,
+    cost_rate: float,
+    bound: float,
+    distinct: int,
+    spectral_radius: float,
+) -> LocalizedSynthesis:
+    reach, messages = used(information, columns)
+    return LocalizedSynthesis(
+        law=FirGain(interval_s=model.interval_s, delay=model.delay, links=model.links, columns=columns),
+        cost=cost,
+        cost_rate=cost_rate,
+        cost_queue=cost - cost_rate,
+        bound=bound,
+        horizon=max(column.u.shape[2] for column in columns),
+        region=max(len(column.links) for column in columns),
+        distinct=distinct,
+        spectral_radius=spectral_radius,
+        reach=reach,
+        messages=messages,
     )
 
 
@@ -217,47 +267,33 @@ class _Columns:
     mu: np.ndarray
     information: InformationPattern
     reach: np.ndarray
-    hops: int | None
     travel: np.ndarray
-    requested: int | None
-    """The horizon; with None the columns are as long as their regions and `settle` require."""
-    settle: int
+    horizon: int
     n_jobs: int
     regions: dict[int, Region] = field(default_factory=dict)
+    solved: dict[bytes, tuple[_Problem, _Solution]] = field(default_factory=dict)
     _key: dict[int, bytes] = field(default_factory=dict)
-    _solved: dict[bytes, tuple[_Problem, _Solution]] = field(default_factory=dict)
-
-    @property
-    def distinct(self) -> int:
-        return len(self._solved)
-
-    @property
-    def horizon(self) -> int:
-        return max(problem.horizon for problem, _ in self._solved.values())
 
     def of(self, link: int) -> tuple[_Problem, _Solution]:
-        return self._solved[self._key[link]]
+        return self.solved[self._key[link]]
 
     def add(self, links: Iterable[int]) -> None:
-        found = regions(
-            self.model, self.mu, self.information, self.reach, links=links, hops=self.hops, travel=self.travel
-        )
+        found = regions(self.model, self.mu, self.information, self.reach, links=links, travel=self.travel)
         new: dict[bytes, _Problem] = {}
         for link, region in found.items():
             key = self._key[link] = region.key()
-            if key not in self._solved and key not in new:
-                T = self.settle + region.span if self.requested is None else self.requested
-                new[key] = _Problem(region, T, np.zeros((0, len(region.links))))
+            if key not in self.solved and key not in new:
+                new[key] = _Problem(region, self.horizon, np.zeros((0, len(region.links))))
         self.regions |= found
         solved = _each(list(new.values()), self.n_jobs)
-        self._solved |= dict(zip(new, zip(new.values(), solved, strict=True), strict=True))
+        self.solved |= dict(zip(new, zip(new.values(), solved, strict=True), strict=True))
         for link, region in found.items():
             one = self.of(link)[1]
             if one.status != kernels.SOLVED:
                 where = int(region.links[one.where])
-                every = regions(self.model, self.mu, self.information, self.reach, hops=self.hops, travel=self.travel)
+                every = regions(self.model, self.mu, self.information, self.reach, travel=self.travel)
                 takes = max(region.min_horizon for region in every.values())
-                raise NoAdmissibleDesign(explain(self.model.links, one.status, link, where, self.requested, takes))
+                raise NoAdmissibleDesign(explain(self.model.links, one.status, link, where, self.horizon, takes))
 
     def law(self) -> tuple[FirColumns, ...]:
         """Columns of all links."""
@@ -338,7 +374,7 @@ def _each(problems: Sequence[_Problem], n_jobs: int) -> list[_Solution]:
     for problem in problems:
         links, T = len(problem.region.links), problem.horizon
         if links * T * 2 * links > _MAX_ENTRIES:
-            takes = f"smaller regions: a column has {links} links over {T} samples. {_SMALLER}"
+            takes = f"smaller regions: a column has {links} links over {T} samples. {SMALLER}"
             raise InvalidValue("reach", "regions too large", takes)
     with blas_threads(_WIDE):
         if n_jobs == 1 or len(problems) <= _BLOCK:

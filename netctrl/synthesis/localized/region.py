@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from netctrl.core.errors import InvalidValue, NoAdmissibleDesign
+from netctrl.model.law import FirColumns
 from netctrl.model.network_model import InformationPattern, NetworkModel, state_matrices
 from netctrl.synthesis.localized import region_kernels as kernels
 
@@ -27,12 +28,6 @@ class Region(NamedTuple):
     def n_states(self) -> int:
         """Number of states: rates in all lines, and backlogs."""
         return int(self.delay.sum()) + 2 * len(self.links)
-
-    @property
-    def span(self) -> int:
-        """Samples until traffic and information have reached all their links and the traffic has been sent on."""
-        ours = kernels.reached(self.fed)
-        return int(max(self.travel[ours].max(), self.heard[ours].max()) + self.delay[ours].max()) + 2
 
     @property
     def min_horizon(self) -> int:
@@ -64,6 +59,8 @@ class Region(NamedTuple):
         return b"|".join(part.tobytes() for part in parts)
 
 
+SMALLER = "Shorter routes, longer intervals, larger weights or, out of band, a smaller reach make it smaller"
+"""Remedy where a column is too large."""
 Source = tuple[tuple[int, ...], tuple[float, ...]]
 """Links at which a demand enters, and its share at each."""
 
@@ -91,54 +88,45 @@ def regions(
     reach: np.ndarray,
     *,
     links: Iterable[int] | None = None,
-    hops: int | None = None,
     travel: np.ndarray | None = None,
 ) -> dict[int, Region]:
     """Region of each of `links`, by default of all; `travel` is the result of `travel_times`, if known."""
     N = model.n_links
-    down, rows = _down(model), model.coupling
+    down, rows = down_of(model), model.coupling
     up = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
     heard, place = np.empty(N, np.int64), np.full(N, -1, np.int64)
-    listen = _listener(information, N)
+    node, roads, at_node, matrix = hearing_of(information, N)
     # Information about a disturbance must reach as far as the traffic of the last link that acts on it.
     further = (travel_times(model) if travel is None else travel).max()
     found = {}
     for link in range(N) if links is None else links:
-        listen(link, reach[link] + further, heard)
-        status, where, around, since, fed = kernels.find_region(
-            link, model.delay, down, up, heard, reach[link], N if hops is None else hops, place
-        )
+        if len(matrix):
+            heard[:] = matrix[:, link]
+        else:
+            kernels.hear(link, node, roads, at_node, reach[link] + further, heard)
+        status, where, around, since, fed = kernels.find_region(link, model.delay, down, up, heard, reach[link], place)
         if status != kernels.SOLVED:
-            raise NoAdmissibleDesign(explain(model.links, status, link, where, hops))
+            raise NoAdmissibleDesign(explain(model.links, status, link, where))
         found[link] = Region(around, model.delay[around], heard[around], since, mu[around], fed)
     return found
 
 
-def _listener(information: InformationPattern, links: int) -> Any:
-    """Function that fills in when each link learns of a disturbance at one link."""
+def hearing_of(information: InformationPattern, links: int) -> tuple[Any, ...]:
+    """Nodes of the links' controllers, lines, the links at each node, and the matrix, for the kernels."""
     if len(information.matrix):
         if information.matrix.shape != (links, links):
             raise InvalidValue("information", f"shape {information.matrix.shape}", f"shape ({links}, {links})")
-
-        def look(link: int, most: int, heard: np.ndarray) -> None:
-            heard[:] = information.matrix[:, link]
-
-        return look
-    if len(information.node) != links:
+    elif len(information.node) != links:
         raise InvalidValue(
             "information", f"a pattern of {len(information.node)} links", f"a pattern of the model's {links} links"
         )
     order = np.argsort(information.node, kind="stable")
     offsets = np.searchsorted(information.node[order], np.arange(len(information.offsets)))
     roads = (information.offsets, information.to, information.samples)
-
-    def listen(link: int, most: int, heard: np.ndarray) -> None:
-        kernels.hear(link, information.node, roads, (offsets.astype(np.int64), order), most, heard)
-
-    return listen
+    return information.node, roads, (offsets.astype(np.int64), order), information.matrix
 
 
-def _down(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def down_of(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Offsets, indices and c_lk of the links that each link feeds."""
     columns = model.coupling.tocsc()
     return columns.indptr.astype(np.int64), columns.indices.astype(np.int64), columns.data
@@ -146,7 +134,7 @@ def _down(model: NetworkModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def travel_times(model: NetworkModel) -> np.ndarray:
     """Samples within which information about each link must reach all links that its traffic reaches, (N,)."""
-    down, place = _down(model), np.full(model.n_links, -1, np.int64)
+    down, place = down_of(model), np.full(model.n_links, -1, np.int64)
     return np.array([kernels.travel_time(link, model.delay, down, place) for link in range(model.n_links)])
 
 
@@ -162,21 +150,38 @@ def sources(model: NetworkModel) -> dict[Source, float]:
     return found
 
 
-def check_splits(model: NetworkModel, disturbances: Iterable[Source], around: Mapping[int, Region]) -> None:
-    """Reject links over which a demand splits at its source and of which another link learns at different times."""
-    for first, *others in (links for links, _ in disturbances):
-        known = dict(zip(around[first].links.tolist(), around[first].heard.tolist(), strict=True))
+def check_splits(information: InformationPattern, names: Sequence[str], disturbances: Iterable[Source]) -> None:
+    """Reject links over which a demand splits at its source and of which another link learns at different times.
+
+    Lines carry what the same node measures at the same time, so only a matrix can say so.
+    """
+    for first, *others in (links for links, _ in disturbances if len(information.matrix)):
         for other in others:
-            pairs = zip(around[other].links.tolist(), around[other].heard.tolist(), strict=True)
-            odd = next((link for link, heard in pairs if known.get(link, heard) != heard), None)
-            if odd is not None:
-                one, two = model.links[first], model.links[other]
+            odd = np.flatnonzero(information.matrix[:, first] != information.matrix[:, other])
+            if odd.size:
                 takes = (
                     "a pattern in which a link learns at one time of all links over which a demand splits at its source"
                 )
-                raise InvalidValue(
-                    "information", f"{model.links[odd]} learns of {one} and of {two} at different times", takes
-                )
+                got = f"{names[odd[0]]} learns of {names[first]} and of {names[other]} at different times"
+                raise InvalidValue("information", got, takes)
+
+
+def used(information: InformationPattern, columns: Sequence[FirColumns]) -> tuple[np.ndarray, np.ndarray]:
+    """Largest delay of the data that each link's controller uses [samples], and of how many other links they are."""
+    N = len(columns)
+    node, roads, at_node, matrix = hearing_of(information, N)
+    reach, messages, heard = np.zeros(N, np.int64), np.zeros(N, np.int64), np.empty(N, np.int64)
+    last = -1
+    for link, column in enumerate(columns):
+        if len(matrix):
+            heard = matrix[:, link]
+        elif node[link] != last:
+            last = node[link]
+            kernels.hear(link, node, roads, at_node, column.u.shape[2] + 1, heard)
+        acts = column.links[column.u[0].any(axis=1)]
+        reach[acts] = np.maximum(reach[acts], heard[acts])
+        messages[acts[acts != link]] += 1
+    return reach, messages
 
 
 def together(parts: Sequence[Region]) -> Region:
@@ -201,13 +206,12 @@ def together(parts: Sequence[Region]) -> Region:
     return Region(*fields, (offset, np.array(index, np.int64), share))
 
 
-def explain(names: Sequence[str], status: int, link: int, where: int, limit: int | None, takes: int = 0) -> str:
-    """Message for a status; `limit` is the requested hops or horizon, `takes` the least horizon for all links."""
+def explain(names: Sequence[str], status: int, link: int, where: int, limit: int = 0, takes: int = 0) -> str:
+    """Message for a status; `limit` is the requested horizon, `takes` the least one for all links."""
     one, other = names[link], names[where]
     return {
         kernels.DEAF: f"the traffic of {one} reaches {other}, which learns of it never or too late: information may "
         "take at most the propagation and two samples per hop, as in-band messages do",
-        kernels.CUT: f"a region of {limit} hops around {one} cuts its route before {other}: more hops are needed",
         kernels.SLOW: f"the traffic of {one} reaches {other} before the information about it, which may take at "
         "most the propagation and two samples per hop",
         kernels.LATE: f"a horizon of {limit} samples is too short for {other} to return to rest after a disturbance at "

@@ -8,8 +8,8 @@ import numpy as np
 
 from netctrl.core.jit import njit
 
-SOLVED, DEAF, CUT, SLOW, LATE, SINGULAR = range(6)
-"""Results: solved, or a link on the route never learns of the disturbance, is out of reach, learns of it later than its
+SOLVED, DEAF, SLOW, LATE, SINGULAR = range(5)
+"""Results: solved, or a link on the route never learns of the disturbance, learns of it later than its
 traffic arrives, or can't act before the horizon's end; or the equations are singular."""
 
 
@@ -69,7 +69,7 @@ def travel_time(
             other = down[1][p]
             if place[other] < 0:
                 if count == len(links):
-                    links, travel = _twice(links), _twice(travel)
+                    links, travel = twice(links), twice(travel)
                 links[count], travel[count] = other, travel[at] + delay[links[at]] + 2
                 longest = max(longest, travel[count])
                 place[other] = count
@@ -88,13 +88,12 @@ def find_region(
     up: tuple[np.ndarray, np.ndarray],
     heard: np.ndarray,
     reach: int,
-    hops: int,
     place: np.ndarray,
 ) -> tuple[int, int, np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Region of a disturbance at `link`.
 
     It has all links that the traffic reaches, and the links that feed one of these, learn of it within `reach`, and
-    feed no link that is beyond `hops` or uninformed.
+    feed no link that is uninformed.
 
     Parameters
     ----------
@@ -107,8 +106,8 @@ def find_region(
         Offsets and indices of the links that feed each.
     heard : ndarray, shape (N,)
         Samples after which each link learns of `link`, −1: never.
-    reach, hops : int
-        Greatest information delay of a link that only feeds; size of the region in links.
+    reach : int
+        Greatest information delay of a link that only feeds.
     place : ndarray, shape (N,)
         Filled with −1, before and after.
 
@@ -121,8 +120,8 @@ def find_region(
     fed : triple of ndarray
         As `down`, within the region.
     """
-    links, travel, away = np.empty(16, np.int64), np.empty(16, np.int64), np.empty(16, np.int64)
-    links[0], travel[0], away[0] = link, 0, 0
+    links, travel = np.empty(16, np.int64), np.empty(16, np.int64)
+    links[0], travel[0] = link, 0
     place[link] = 0
     count, at = 1, 0
     while at < count:
@@ -131,11 +130,11 @@ def find_region(
             pointers, indices = (down[0], down[1]) if side == 0 else up
             for p in range(pointers[i], pointers[i + 1]):
                 other = indices[p]
-                if place[other] >= 0 or heard[other] < 0 or away[at] >= hops or (side == 1 and heard[other] > reach):
+                if place[other] >= 0 or heard[other] < 0 or (side == 1 and heard[other] > reach):
                     continue
                 if count == len(links):
-                    links, travel, away = _twice(links), _twice(travel), _twice(away)
-                links[count], away[count] = other, away[at] + 1
+                    links, travel = twice(links), twice(travel)
+                links[count] = other
                 travel[count] = travel[at] + delay[i] + 1 if side == 0 else travel[at] - delay[other] - 1
                 place[other] = count
                 count += 1
@@ -171,7 +170,7 @@ def _follow(links, travel, count, delay, down, heard, place):
             other = down[1][p]
             to = place[other]
             if to < 0:
-                return DEAF if heard[other] < 0 else CUT, other
+                return DEAF, other
             if not seen[to]:
                 travel[to] = travel[at] + delay[links[at]] + 1
                 route[known], seen[to] = to, True
@@ -222,7 +221,8 @@ def reached(fed: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _twice(array):
+def twice(array: np.ndarray) -> np.ndarray:
+    """The array with room for twice as many entries."""
     longer = np.empty(2 * len(array), array.dtype)
     for i in range(len(array)):
         longer[i] = array[i]

@@ -126,6 +126,7 @@ def test_rounded_delays_are_warned_of() -> None:
         ({"mu": 1.0, "horizon": "long"}, "horizon"),
         ({"mu": 1.0, "horizon": 0}, "horizon"),
         ({"mu": 1.0, "architecture": "myopic", "horizon": "exact"}, "horizon"),
+        ({"mu": 1.0, "architecture": "myopic", "horizon": "truncated"}, "horizon"),
         ({"mu": 1.0, "reach": -1}, "reach"),
     ],
     ids=str,
@@ -300,3 +301,39 @@ def test_an_overload_is_designed_around_and_the_demands_are_named(tmp_path, caps
     summary = {(each["quantity"], each["of"]): each for each in json.loads(capsys.readouterr().out)["summary"]}
     assert summary["loss", "network"]["mean"] == pytest.approx(1.0 - 20.0 / 30.0, rel=0.01)
     assert summary["utilization", "L2"]["mean"] == pytest.approx(1.0, rel=1e-9)
+
+
+# --- truncated columns ------------------------------------------------------------------------------------------------
+
+
+def test_above_the_size_of_the_exact_controller_columns_are_truncated(monkeypatch, tmp_path, capsys) -> None:
+    """Cost and bound enclose the exact one; the law comes back from its file and runs."""
+    exact = netctrl.hftrac("testbed", INTERVAL, mu=1.0).certificate
+    assert exact.excess_over_exact == 0.0
+    monkeypatch.setattr("netctrl.design.hftrac.architectures.EXACT_STATES", 0)
+    for tolerance in (1e-2, 1e-5):
+        design = netctrl.hftrac("testbed", INTERVAL, mu=1.0, tolerance=tolerance)
+        proof = design.certificate
+        assert proof.bound <= exact.cost <= proof.cost <= proof.bound * (1.0 + tolerance)
+        assert proof.excess_over_exact == pytest.approx(proof.cost / proof.bound - 1.0, rel=1e-9)
+        assert 0.0 < proof.spectral_radius < 1.0
+        assert proof.messages > 0
+        assert comes_back(design, tmp_path).certificate == proof
+    path = tmp_path / "loose.json"
+    design = ["hftrac", "--network", "testbed", "--mu", "1", "--tolerance", "1e-2", "-o", str(path)]
+    assert main(design) == 0
+    assert "above the least cost" not in capsys.readouterr().err
+    assert simulate(["--design", str(path), "--runs", "1", "--json"]) == 0
+
+
+@pytest.mark.parametrize("tolerance", ["0", "1", "-1", "nan", "much"])
+def test_a_tolerance_that_is_none_is_refused(tolerance, capsys) -> None:
+    assert main(["hftrac", "--network", "merge", "--mu", "1", "--tolerance", tolerance]) == 2
+    assert "--tolerance: got" in capsys.readouterr().err
+
+
+def test_an_excess_above_the_tolerance_is_told(monkeypatch) -> None:
+    monkeypatch.setattr("netctrl.synthesis.localized.truncated._ROUNDS", 1)
+    proof = netctrl.hftrac("testbed", INTERVAL, mu=1e-3, tolerance=1e-9, horizon="truncated").certificate
+    [warning] = proof.warnings
+    assert "above the least cost is what could be proved, not 1e-09 as asked" in warning

@@ -336,3 +336,35 @@ def test_a_link_may_be_full() -> None:
     links = [Link(id="ab", source="a", target="b", capacity=0.3e6)]
     demands = [Demand(id=str(k), source="a", target="b", mean=0.1e6) for k in range(3)]
     assert routing(network(links, *demands)).load == pytest.approx([0.3e6])
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=20)
+def test_searches_that_stop_at_their_targets_find_the_same_paths(seed: int) -> None:
+    """Against networkx, with delays of which no two paths have the same sum."""
+    random = np.random.default_rng(seed)
+    graph = nx.gnp_random_graph(int(random.integers(5, 30)), 0.25, seed=int(seed % 2**31), directed=True)
+    delays = {ends: float(random.uniform(0.001, 0.1)) for ends in graph.edges}
+    nx.set_edge_attributes(graph, delays, "delay")
+    away = dict(nx.all_pairs_dijkstra_path(graph, weight=lambda a, b, edge: edge["delay"] + 1e-9))
+    pairs = [(a, b) for a in away for b in away[a] if a != b]
+    if not pairs:
+        return
+    some = [pairs[i] for i in random.integers(0, len(pairs), 12)]
+    links = [
+        Link(source=str(a), target=str(b), id=f"{a}>{b}", capacity=ROOMY, delay=delays[a, b]) for a, b in graph.edges
+    ]
+    demands = [Demand(id=str(i), source=str(a), target=str(b), mean=1e6) for i, (a, b) in enumerate(some)]
+    problem = network(links, *demands)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("netctrl.laws.link_rate.routing._DENSE", 0)
+        found = routing(problem).split.toarray()
+    for i, (a, b) in enumerate(some):
+        taken = {problem.links[row].id for row in np.flatnonzero(found[:, i])}
+        assert taken == {f"{one}>{other}" for one, other in zip(away[a][b], away[a][b][1:], strict=False)}
+
+
+def test_a_search_that_stops_at_its_targets_names_the_demand_without_a_path(monkeypatch) -> None:
+    monkeypatch.setattr("netctrl.laws.link_rate.routing._DENSE", 0)
+    with pytest.raises(InvalidValue, match=r"demands\.ba: got 'b to a'.* no path leads from b to a"):
+        routing(network("ab", demand("ab"), demand("ba")))
