@@ -252,17 +252,16 @@ CERTIFIED = Registry(
         "codel": "netctrl.certificates.codel:codel",
         "fq_codel": "netctrl.certificates.codel:fq_codel",
         "cake": "netctrl.certificates.codel:cake",
-        "dctcp": "netctrl.certificates.ecn.dctcp:dctcp",
-        "dcqcn": "netctrl.certificates.ecn.dcqcn:dcqcn",
-        "hpcc": "netctrl.certificates.ecn.hpcc:hpcc",
+        **{name: f"netctrl.certificates.ecn.{name}:{name}" for name in ("dctcp", "dcqcn", "hpcc")},
     },
 )
 """Name of a law certified with an implementation's numbers -> its subject's function; others go by their steps."""
 
+_RATE = {"bbr": "bbr:BBR", "cap": "cap:CAP", "own-rate": "own_rate:OWN_RATE", "paced": "paced:PACED"}
 RATE_SENDERS = Registry(
     "sender",
     "netctrl.rate_senders",
-    {"bbr": "netctrl.laws.rate.bbr:BBR", "cap": "netctrl.laws.rate.cap:CAP", "paced": "netctrl.laws.rate.paced:PACED"},
+    {name: f"netctrl.laws.rate.{place}" for name, place in _RATE.items()},
     "netctrl.laws.rate.law:RateSender",
 )
 """Kind of a sender in a file -> its `netctrl.laws.rate.law.RateSender`. Read when scenarios are imported."""

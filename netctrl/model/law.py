@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from netctrl.model.design.pacing import OwnRatePacer
+
 
 class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="arc"):
     """Aggregate Rate Control: every epoch, p ← p + alpha (b − gamma (d C − (q − q0))), b ← 0.
@@ -365,7 +367,7 @@ class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
     """Whether the target follows CUBIC's window while other flows keep a queue; needs a report of losses."""
 
 
-PacingLaw = ArxPacer | TargetRttPacer
+PacingLaw = ArxPacer | TargetRttPacer | OwnRatePacer
 
 
 class QueueLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="queue"):

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from netctrl.core.units import packets_per_second
 from netctrl.model.design.design import MpccDesign, PacingDesign
 from netctrl.model.design.pacing import PacingMap
-from netctrl.model.law import ArxPacer, TargetRttPacer
+from netctrl.model.law import ArxPacer, OwnRatePacer, TargetRttPacer
 from netctrl.plotting.style import ACCENT, INK, SECOND, canvas, finish
 
 
@@ -61,6 +61,8 @@ def pacing_figure(design: PacingDesign, over: PacingMap | None = None, *, deviat
     axes = np.atleast_1d(figure.subplots(1, 1 + panels))
     if isinstance(design.law, ArxPacer):
         _deviations(axes[0], design)
+    elif isinstance(design.law, OwnRatePacer):
+        _own_queues(axes[0], design.law, design.inputs.bottleneck_bit_per_s)
     else:
         _targets(axes[0], design.law, design.inputs.rtt_s)
     if over is not None:
@@ -93,6 +95,15 @@ def _targets(axes, law: TargetRttPacer, rtt: float) -> None:
     axes.axhline(10.0, color=INK, lw=0.9, ls="--", label="10 % of the RTT")
     labels = "delivered rate [Mbit/s]", "target's queue [% of the least RTT]"
     finish(axes, *labels, f"at an RTT of {1e3 * rtt:g} ms", legend=8)
+
+
+def _own_queues(axes, law: OwnRatePacer, rate: float) -> None:
+    """Draw the queueing delay of an own-rate law over the number of flows."""
+    flows = np.logspace(0.0, 3.0, 200)
+    each = packets_per_second(rate, law.packet_size_bytes) / flows
+    delays = law.queue_packets / each + law.queue_packets_per_root_rate / np.sqrt(each)
+    axes.loglog(flows, 1e3 * delays, color=ACCENT, lw=1.8)
+    finish(axes, "flows", "queueing delay [ms]", f"at {rate / 1e6:g} Mbit/s, whatever the round trips")
 
 
 def _outcomes(axes, design: PacingDesign, over: PacingMap, place: int, deviation: float) -> None:

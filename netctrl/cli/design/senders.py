@@ -61,7 +61,7 @@ def pacing(
     wanted: Wanted | None = None,
     *,
     mode: Annotated[
-        str | None, option("MODE", "paper, or target-rtt, which does not need the bottleneck's rate", default="paper")
+        str | None, option("MODE", "paper; target-rtt or own-rate need no bottleneck's rate", default="paper")
     ] = None,
     psi: Annotated[float | None, _PSI("weight of the predicted RTT's variance", default="1")] = None,
     xi: Annotated[float | None, _XI("weight of the rate: 100 (paper), 1 (target-rtt)")] = None,
@@ -90,11 +90,12 @@ def pacing(
     ] = None,
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
 ) -> int:
-    """MPC pacing sets a sender's rate from its round-trip times: the published law, or one with a target RTT.
+    """Pacing sets a sender's rate from its round-trip times: the published law, or one with a target of its own.
 
     Examples
     --------
     netctrl design pacing --mode target-rtt --rtt 20ms --bottleneck 100Mbit
+    netctrl design pacing --mode own-rate --rtt 20ms --bottleneck 100Mbit --N 4
     netctrl design pacing --accept stable -o pacing.json --plot pacing.png
     """
     made = call("pacing", given(locals(), "wanted", "literal", "replay") | {"guarded": not literal})
@@ -110,4 +111,4 @@ def pacing(
 def _replay(design: PacingDesign, path: str) -> PacingReplay:
     from netctrl.laws.pacing.replay import read_replay, replay
 
-    return replay(design.law, read_replay(path, delivered=design.inputs.mode == "target-rtt"))
+    return replay(design.law, read_replay(path, delivered=design.inputs.mode != "paper"))

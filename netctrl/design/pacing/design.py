@@ -15,14 +15,15 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, Status, checked_number, checked_whole, checked_word
 from netctrl.core.units import BITS_PER_BYTE, RATES, SIZES, checked_quantity
+from netctrl.design.pacing.own_rate import own_rate_proof
 from netctrl.laws.pacing.best_rate import freeze_deviation
 from netctrl.laws.tracking.estimators import sgd_step_limit
 from netctrl.model.design.design import PacingDesign
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs, PacingMap, StepLimit
 from netctrl.model.io.record_file import taken
-from netctrl.model.law import ArxPacer, TargetRttPacer
+from netctrl.model.law import ArxPacer, OwnRatePacer, PacingLaw, TargetRttPacer
 
-_MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11)}
+_MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11), "own-rate": (1.0, 1e-4, 1e11)}
 """Default ξ, T [s] and R [bit/s]."""
 _ESTIMATORS = ("nlms", "sgd")
 _NLMS_LIMIT = 2.0
@@ -63,11 +64,13 @@ def pacing(
     ℓ̂ is the predicted RTT; μ_ℓ, μ_v and μ_r are averages. In the published law ℓ̂ is estimated online and μ_ℓ is a
     moving average, so there is no target RTT and R must be close to the bottleneck's rate. With a target RTT, ℓ̂ is the
     data in flight over the delivered rate, and μ_ℓ the least RTT plus a share of it: the bottleneck may be unknown.
+    The own-rate law, which is a window's and has no ψ or ξ, keeps a + c √x packets waiting at its own rate x: flows
+    become equal whatever their round trips, and random loss and jitter don't stop it.
 
     Parameters
     ----------
     mode : str
-        "paper" or "target-rtt".
+        "paper", "target-rtt", or "own-rate".
     psi : float
         ψ, above 0.
     xi : float, optional
@@ -157,8 +160,7 @@ def pacing(
     bdp = max(requested.bottleneck_bit_per_s * requested.rtt_s / BITS_PER_BYTE, _MIN_BUFFER)
     held = checked_number("buffer_bytes", bdp if buffer_bytes is None else buffer_bytes, _BUFFER_TAKES, above=0.0)
     requested = msgspec.structs.replace(requested, buffer_bytes=held)
-    law = _paper_law(requested) if mode == "paper" else _target_law(requested)
-    proof = _paper_proof(requested, law) if isinstance(law, ArxPacer) else _target_proof(requested, law, held)
+    law, proof = _made(requested, held)
     return PacingDesign.of(requested, law, proof, argv=argv, libraries=("numpy", "numba"))
 
 
@@ -177,6 +179,23 @@ def pacing_map(
         rate = min(ratios[place[0]], 1.0)
         thresholds[place] = freeze_deviation(psi[place[2]], xi[place[1]], sampling, 1.0, rate)
     return PacingMap(psi, xi, np.array(ratios, dtype=float), thresholds)
+
+
+def _made(requested: PacingInputs, buffer: float) -> tuple[PacingLaw, PacingCertificate]:
+    """The mode's law with its certificate."""
+    if requested.mode == "paper":
+        paper = _paper_law(requested)
+        return paper, _paper_proof(requested, paper)
+    if requested.mode == "own-rate":
+        R = requested.max_rate_bit_per_s
+        own = OwnRatePacer(
+            packet_size_bytes=requested.packet_size_bytes,
+            max_rate_bit_per_s=R,
+            start_rate_bit_per_s=min(_FIRST_RATE, R),
+        )
+        return own, own_rate_proof(requested, own, buffer)
+    target = _target_law(requested)
+    return target, _target_proof(requested, target, buffer)
 
 
 def _paper_law(requested: PacingInputs) -> ArxPacer:

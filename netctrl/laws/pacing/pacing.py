@@ -6,18 +6,29 @@ from math import nan
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import prange
 
 from netctrl.core.errors import InvalidValue
+from netctrl.core.jit import njit
 from netctrl.laws.pacing.arx import ArxState, arx_settings, arx_start, arx_step
 from netctrl.laws.pacing.arx_batch import arx_many
-from netctrl.laws.pacing.target_rtt import target_many, target_step
+from netctrl.laws.pacing.own_rate import own_rate_step
+from netctrl.laws.pacing.own_rate_state import OwnRateState, own_rate_settings, own_rate_start
+from netctrl.laws.pacing.target_rtt import target_step
 from netctrl.laws.pacing.target_state import TargetState, target_settings, target_start
 from netctrl.laws.record import as_record, row_names
-from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
+from netctrl.model.law import ArxPacer, OwnRatePacer, PacingLaw, TargetRttPacer
 
 EVENTS = ("bad_rtt", "bad_time", "held", "floored", "resets")
 """Events counted in a state: invalid RTTs; decreasing times; rates held without a number or an effect; rates limited to
 the least one; diverged estimates that were restarted."""
+
+
+LAWS = (ArxPacer, TargetRttPacer, OwnRatePacer)
+"""Kinds of pacing laws."""
+_STATES = (ArxState, TargetState, OwnRateState)
+_STARTS: tuple[Any, ...] = (arx_start, target_start, own_rate_start)
+_SETTINGS: tuple[Any, ...] = (arx_settings, target_settings, own_rate_settings)
 
 
 class PacingSample(NamedTuple):
@@ -47,8 +58,6 @@ class Pacer(NamedTuple):
 
     law: PacingLaw
     settings: np.ndarray
-    paper: bool
-    """Whether it is the paper's law."""
     places: int
     """Length of its state."""
 
@@ -71,9 +80,7 @@ class PacingRun(NamedTuple):
 def pacer(law: PacingLaw) -> Pacer:
     """Prepare a law, once before its first step. Raises InvalidValue for a value that isn't a pacing law."""
     places = len(start_pacing(law).values)
-    if isinstance(law, ArxPacer):
-        return Pacer(law, arx_settings(law), True, places)
-    return Pacer(law, target_settings(law), False, places)
+    return Pacer(law, _SETTINGS[LAWS.index(type(law))](law), places)
 
 
 def start_pacing(law: PacingLaw) -> PacingState:
@@ -100,9 +107,9 @@ def start_pacing(law: PacingLaw) -> PacingState:
     >>> netctrl.start_pacing(law).values.shape
     (27,)
     """
-    if not isinstance(law, ArxPacer | TargetRttPacer):
+    if not isinstance(law, LAWS):
         raise InvalidValue("law", law, "a pacing law, such as the law of a Design of netctrl.pacing")
-    return _state(arx_start(law) if isinstance(law, ArxPacer) else target_start(law))
+    return _state(_STARTS[LAWS.index(type(law))](law))
 
 
 def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float, PacingState]:
@@ -145,15 +152,16 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
     try:
         values = state.values.copy()
         time, rtt, delivered, in_flight, lost = map(float, tuple(sample) if isinstance(sample, tuple) else ())
-        settings, paper, places = ready.settings, ready.paper, ready.places
+        settings, kind, places = ready.settings, type(ready.law), ready.places
     except (AttributeError, TypeError, ValueError, OverflowError):
         raise _refused(ready, state, sample) from None
     if values.shape != (places,):
         raise _refused(ready, state, sample)
-    if paper:
+    if kind is ArxPacer:
         rate = arx_step(values, settings, time, rtt)
     else:
-        rate = target_step(values, settings, time, rtt, delivered, in_flight, lost)
+        step = own_rate_step if kind is OwnRatePacer else target_step
+        rate = step(values, settings, time, rtt, delivered, in_flight, lost)
     return rate, PacingState(values)
 
 
@@ -210,7 +218,8 @@ def pace_trace(
         _column(name, np.full(T, nan) if values is None else values, T)
         for name, values in (("delivered", delivered), ("in_flight", in_flight), ("lost", lost))
     )
-    names = row_names(ArxState if isinstance(law, ArxPacer) else TargetState)
+    names = row_names(_STATES[LAWS.index(type(law))])
+    step = own_rate_step if isinstance(law, OwnRatePacer) else target_step
     applied, prediction, samples = (names.index(name) for name in ("applied_s", "prediction", "samples"))
     rates, predictions, used = np.empty(T), np.full(T, nan), np.zeros(T, dtype=bool)
     for t in range(T):
@@ -221,7 +230,7 @@ def pace_trace(
             if used[t] and before[1] > 0.0:
                 predictions[t] = state[prediction] * state[names.index("rtt_unit")]
         else:
-            rates[t] = target_step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t], gone[t])
+            rates[t] = step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t], gone[t])
             used[t] = state[applied] > before[0]
             if used[t] and state[prediction] > 0.0:
                 predictions[t] = state[prediction]
@@ -277,7 +286,7 @@ def pace_many(
     >>> rates.shape, states.shape
     ((3, 100), (3, 27))
     """
-    _, settings, _, places = pacer(law)
+    _, settings, places = pacer(law)
     after = _numbers("states", states, f"numbers, in a row of {places} for each flow")
     if after.ndim != 2 or after.shape[1] != places:
         raise InvalidValue("states", f"shape {after.shape}", f"a row of {places} for each flow")
@@ -294,13 +303,37 @@ def pace_many(
     if isinstance(law, ArxPacer):
         arx_many(after, settings, time, tables[0], rates)
     else:
-        target_many(after, settings, time, *tables, rates)
+        _many(isinstance(law, OwnRatePacer), after, settings, time, *tables, rates)
     return rates, after
+
+
+@njit(cache=True, parallel=True, error_model="numpy")
+def _many(
+    own: bool,
+    states: np.ndarray,
+    settings: np.ndarray,
+    times: np.ndarray,
+    rtts: np.ndarray,
+    delivered: np.ndarray,
+    in_flight: np.ndarray,
+    lost: np.ndarray,
+    rates: np.ndarray,
+) -> None:
+    """Steps of many flows under the own-rate or the target-RTT law: states (n, s), times (T,), the others (n, T);
+    fills rates (n, T) [bit/s]."""
+    for flow in prange(len(states)):
+        state = states[flow]
+        for t in range(len(times)):
+            given = times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t], lost[flow, t]
+            if own:
+                rates[flow, t] = own_rate_step(state, settings, *given)
+            else:
+                rates[flow, t] = target_step(state, settings, *given)
 
 
 def pacing_values(law: PacingLaw, state: PacingState) -> dict[str, Any]:
     """A state by names: numbers, and for the paper's law `theta` (a, then b) and `phi` (RTTs, then rates)."""
-    names = row_names(ArxState if isinstance(law, ArxPacer) else TargetState)
+    names = row_names(_STATES[LAWS.index(type(law))])
     named: dict[str, Any] = {name: float(value) for name, value in zip(names, state.values, strict=False)}
     if isinstance(law, ArxPacer):
         k = law.past_rtts + law.past_rates

@@ -9,7 +9,6 @@ from __future__ import annotations
 from math import inf, isfinite, log
 
 import numpy as np
-from numba import prange
 
 from netctrl.core.jit import njit
 from netctrl.core.units import BITS_PER_BYTE
@@ -277,23 +276,3 @@ def target_step(
 ) -> float:
     """`target_rtt_step` on a row of state and one of parameters."""
     return target_rtt_step(_state(state), _parameters(settings), time, rtt, delivered, in_flight, lost)
-
-
-@njit(cache=True, parallel=True, error_model="numpy")
-def target_many(
-    states: np.ndarray,
-    settings: np.ndarray,
-    times: np.ndarray,
-    rtts: np.ndarray,
-    delivered: np.ndarray,
-    in_flight: np.ndarray,
-    lost: np.ndarray,
-    rates: np.ndarray,
-) -> None:
-    """`target_step` of many flows: states (n, s), times (T,), the others (n, T); fills rates (n, T) [bit/s]."""
-    for flow in prange(len(states)):
-        state = states[flow]
-        for t in range(len(times)):
-            rates[flow, t] = target_step(
-                state, settings, times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t], lost[flow, t]
-            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.law import RateLaw, RateSender, SenderRecord
 from netctrl.model.design.design import PacingDesign, read_design
-from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
+from netctrl.model.law import PacingLaw
 
 
 class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
@@ -22,7 +22,7 @@ class PacedSender(SenderRecord, frozen=True, kw_only=True, tag="paced"):
     def __post_init__(self) -> None:
         if not isinstance(self.file, str) or "\0" in self.file or (self.file and self.law is not None):
             raise InvalidValue("file", self.file, "the name of a Design file of pacing, or give its law")
-        if self.law is not None and not isinstance(self.law, ArxPacer | TargetRttPacer):
+        if self.law is not None and not isinstance(self.law, PacingLaw):
             raise InvalidValue("law", self.law, "a pacing law: the law of a Design that netctrl.pacing made")
 
     def pacer(self) -> PacingLaw:

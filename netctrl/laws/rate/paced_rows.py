@@ -1,6 +1,7 @@
 """Pacing laws on rows of numbers, as a rate sender's law.
 
-Settings are: 1 for the paper's law and 0 for one to a target RTT, its number of parameters, these, and its first state.
+Settings are: the law's number in `netctrl.laws.pacing.pacing.LAWS`, how many its parameters are, these, and its first
+state.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ from typing import Any
 import numpy as np
 
 from netctrl.laws.pacing.arx import ArxState, arx_step
-from netctrl.laws.pacing.pacing import pacer, start_pacing
+from netctrl.laws.pacing.own_rate import own_rate_step
+from netctrl.laws.pacing.own_rate_state import OwnRateState
+from netctrl.laws.pacing.pacing import LAWS, pacer, start_pacing
 from netctrl.laws.pacing.target_rtt import target_step
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import row_names
 
 _FIRST = 2
-_RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
-_MAX_IN_FLIGHT = row_names(TargetState).index("most_in_flight")
+_RATE = row_names(ArxState).index("rate")  # the same place in all laws' states
+_MAX_IN_FLIGHT, _OWN_MAX = (row_names(each).index("most_in_flight") for each in (TargetState, OwnRateState))
 
 
 def _read(record: Any, _: np.random.Generator) -> tuple[np.ndarray, int]:
     law = record.pacer()
     ready, start = pacer(law), start_pacing(law).values
-    return np.concatenate([[float(ready.paper), len(ready.settings)], ready.settings, start]), len(start)
+    return np.concatenate([[float(LAWS.index(type(law))), len(ready.settings)], ready.settings, start]), len(start)
 
 
 def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float, packet: float) -> None:
@@ -38,12 +41,15 @@ def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float
 
 def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sample) -> None:
     parameters = settings[_FIRST:]
-    if settings[0] > 0.0:
+    given = (sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.lost)
+    if settings[0] == 0.0:
         allowed.rate = arx_step(state, parameters, sample.time, sample.rtt) / 8.0
-    else:
-        given = (sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.lost)
+    elif settings[0] == 1.0:
         allowed.rate = target_step(state, parameters, *given) / 8.0
         allowed.in_flight = state[_MAX_IN_FLIGHT]
+    else:
+        allowed.rate = own_rate_step(state, parameters, *given) / 8.0
+        allowed.in_flight = state[_OWN_MAX]
 
 
 PACED_ROWS = RateLaw(_read, _begin, _step)

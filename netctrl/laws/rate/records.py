@@ -18,7 +18,7 @@ from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
 from netctrl.model.io.fields import Rate, number, rate, read_fields, record
-from netctrl.model.law import ArxPacer, TargetRttPacer
+from netctrl.model.law import PacingLaw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,7 +58,7 @@ _TABLES = [name for name, kind in SENDER_WORDS.items() if issubclass(kind, Sende
 """Words of rate senders that have parameters: short for a table with the defaults."""
 
 if TYPE_CHECKING:
-    Table = SenderRecord | SchemeRecord | FastSender | RegulatedSender | ArxPacer | TargetRttPacer | Mapping[str, Any]
+    Table = SenderRecord | SchemeRecord | FastSender | RegulatedSender | PacingLaw | Mapping[str, Any]
     Sender = SenderName | Registered | Table | None
 else:
     Sender = reduce(or_, _RECORDS) | str | None
@@ -68,7 +68,7 @@ data centre's law."""
 
 def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
     """A scenario's sender, which may be a dict, as in a file; a pacing law becomes a flow paced by it."""
-    if isinstance(value, ArxPacer | TargetRttPacer):
+    if isinstance(value, PacingLaw):
         return PacedSender(law=value)
     if isinstance(value, dict) or (isinstance(value, str) and value in _TABLES):
         value = record(*_RECORDS)(field, value)

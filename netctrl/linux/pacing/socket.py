@@ -18,7 +18,7 @@ from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace, pacer, p
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import row_names
 from netctrl.linux.pacing.tcp import TcpInfo, TcpRun, read_tcp_info, send_tcp
-from netctrl.model.law import ArxPacer, PacingLaw, TargetRttPacer
+from netctrl.model.law import PacingLaw, TargetRttPacer
 
 SO_MAX_PACING_RATE = 47
 """From linux/socket.h; Python 3.11 has no name for it."""
@@ -196,7 +196,7 @@ class SocketPacer:
 def pacing_law(design: object) -> PacingLaw:
     """Law of a Design; raises InvalidValue where it is not for a sender."""
     law = getattr(design, "law", None)
-    if isinstance(law, ArxPacer | TargetRttPacer):
+    if isinstance(law, PacingLaw):
         return law
     method = getattr(design, "method", type(design).__name__)
     raise InvalidValue("design", method, "a Design of pacing, as from `python -m netctrl.design pacing -o FILE`")
@@ -216,7 +216,7 @@ def paced_transfer(
     if law is None:
         run = send_tcp(address, port, seconds, congestion=congestion, every_s=interval_s)
         return run, [nan] * len(run.infos)
-    if isinstance(law, ArxPacer | TargetRttPacer):
+    if isinstance(law, PacingLaw):
         one = SocketPacer(law)
 
         def watch(connection: socket.socket, now: float, info: TcpInfo) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 import numpy as np
 
 from netctrl.core.errors import Status
@@ -18,8 +19,9 @@ rate; or it runs to an R above the bottleneck's rate, where it has no effect."""
 class PacingInputs(Record, frozen=True):
     """Inputs of a pacing design."""
 
-    mode: Literal["paper", "target-rtt"]
-    """The published law (paper), or the law with a target RTT (target-rtt)."""
+    mode: Literal["paper", "target-rtt", "own-rate"]
+    """The published law (paper), the law with a target RTT (target-rtt), or the one whose queue depends on the own rate
+    alone (own-rate)."""
     psi: float
     """ψ, weight of the squared deviation of the RTT."""
     xi: float
@@ -54,6 +56,48 @@ class PacingInputs(Record, frozen=True):
     """Number of equal flows that share the bottleneck, for the certificate."""
 
 
+class OwnRatePacer(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="own-rate-pacer"
+):
+    """Pacing to a queue of a + c √x packets, x the own rate [packet/s]: the equilibrium doesn't depend on round trips.
+
+    All flows of a link see the same queueing delay q = a/x + c/√x, so all have the same rate. Each loss cuts the share
+    of this queue that is kept, which time raises; a share of losses that is significantly above `tolerated_loss` cuts
+    the window. All flows drain the queue together to see the least RTT.
+
+    Source: docs/explanation/pacing.md; FAST TCP (Wei, Jin, Low, Hegde, IEEE/ACM ToN 14(6), 2006), where c = 0.
+    """
+
+    queue_packets: float = 2.0
+    """a [packet]."""
+    queue_packets_per_root_rate: float = 0.2
+    """c [packet √s]."""
+    gain: float = 0.5
+    """γ, share of its error by which the window changes in a round trip."""
+    tolerated_loss: float = 0.03
+    """Share of losses that isn't answered."""
+    cut: float = 0.15
+    """Share by which significant losses cut the window, beyond the share that was lost."""
+    growth: float = 1.15
+    """Window over that of the round trip before, where no queue is seen."""
+    noise_share: float = 0.15
+    """Share of the RTTs' mean above their least, in a round trip, that is added to the queue aimed at."""
+    drain_share: float = 0.8
+    """Data in flight in a drain, over delivered rate times least RTT."""
+    probe_s: float = 2.0
+    """The queue is drained every max(this, `probe_rtts` least RTTs) [s]."""
+    probe_rtts: float = 50.0
+    """Least time between two drains, over the least RTT."""
+    packet_size_bytes: float = 1500.0
+    """Size of a packet with its headers [byte]."""
+    least_rate_bit_per_s: float = 1e4
+    """Lowest rate, above 0 [bit/s]."""
+    max_rate_bit_per_s: float = 1e11
+    """Highest rate [bit/s]."""
+    start_rate_bit_per_s: float = 1e6
+    """Rate before the first sample [bit/s]."""
+
+
 class StepLimit(Record, frozen=True):
     """Bound on α for a stable SGD as printed: 2/|φ|², at R and the certificate's RTT."""
 
@@ -61,6 +105,27 @@ class StepLimit(Record, frozen=True):
     """Units of rates and round-trip times in φ."""
     limit: float
     """Greatest α that is stable."""
+
+
+class OwnRateEquilibrium(Record, frozen=True):
+    """Where N flows of an own-rate law rest on a link, and how they come there."""
+
+    rate_bit_per_s: float
+    """Rate of each flow, C/N, whatever their round trips are [bit/s]."""
+    window_packets: float
+    """Window of a flow with the certificate's RTT [packet]."""
+    queue_s: float
+    """Queueing delay N α(C/N)/C that all flows see [s]."""
+    worst_queue_s: float
+    """Most queueing delay after the starts: what may be in flight, or the buffer [s]."""
+    pole: float
+    """By which a difference of rates is multiplied in each round trip."""
+    time_constant_s: float
+    """In which a difference of rates falls to 1/e [s]."""
+    gain_margin: float
+    """Factor by which all gains may be greater, whatever the flows' round trips, shares and number."""
+    delay_margin_rtts: float | None
+    """Round trips by which flows of one round trip may answer later; None: any."""
 
 
 class PacingCertificate(Record, frozen=True):
@@ -83,9 +148,10 @@ class PacingCertificate(Record, frozen=True):
     sgd_limits: tuple[StepLimit, ...]
     """Bounds for SGD, by units."""
     target_rtt_s: float | None
-    """Target RTT of a target-RTT law [s]; None for the paper's."""
+    """RTT that a target-RTT or own-rate law settles at [s]; None for the paper's."""
     closed_loop_pole: float | None
-    """Pole of the data in flight from one rate to the next, whatever Ĉ is; None for the paper's."""
+    """Pole of the data in flight from one rate to the next, whatever Ĉ is; of an own-rate law, of the difference of two
+    rates; None for the paper's."""
     interval_margin: float | None
     """Factor by which rates may come later until the loop of this pole is unstable; None for the paper's."""
     warnings: tuple[str, ...]
@@ -95,6 +161,8 @@ class PacingCertificate(Record, frozen=True):
     after the rates have settled; below it, losses halve rates. None for the paper's law, whose queue is unbounded."""
     most_flows: int | None = None
     """Number of flows of equal RTT whose queue fits the given buffer; 0: not even one. None for the paper's law."""
+    equilibrium: OwnRateEquilibrium | None = None
+    """Rates, queue and stability of an own-rate law; None for the others."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from netctrl.model.design.base import ANSWERS
 from netctrl.model.design.connet import ConnetCertificate, ConnetInputs
 from netctrl.model.design.hftrac import HftracCertificate, HftracInputs
 from netctrl.model.design.mpcc import MpccCertificate, MpccInputs
-from netctrl.model.design.pacing import PacingCertificate, PacingInputs
+from netctrl.model.design.pacing import OwnRateEquilibrium, PacingCertificate, PacingInputs
 from netctrl.model.law import ArcLaw, ArxPacer, LinkRateLaw, LqiLaw, MpccLaw, PacingLaw, TrackingLaw
 
 
@@ -294,6 +294,9 @@ def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificat
             ("step", f"{law.step:g}, stable below {proof.step_limit:.4g} ({how})"),
         ]
         rows += [("  of SGD", f"stable below {each.limit:.4g} in {each.units}") for each in proof.sgd_limits]
+    elif proof.equilibrium is not None:
+        title = f"pacing to a queue of the own rate: {inputs.flows} flow{'s' * (inputs.flows != 1)} at {bottleneck}"
+        rows += _equilibrium(inputs, proof, proof.equilibrium)
     else:
         title = f"MPC pacing to a target RTT: psi {inputs.psi:g}, xi {inputs.xi:g}"
         target = "" if proof.target_rtt_s is None else format_quantity(proof.target_rtt_s, "s")
@@ -306,6 +309,26 @@ def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificat
             ),
         ]
     return title, rows
+
+
+def _equilibrium(inputs: PacingInputs, proof: PacingCertificate, found: OwnRateEquilibrium) -> list[tuple[str, str]]:
+    rate, queue, worst, time = (
+        format_quantity(value, unit)
+        for value, unit in (
+            (found.rate_bit_per_s, "bit/s"),
+            (found.queue_s, "s"),
+            (found.worst_queue_s, "s"),
+            (found.time_constant_s, "s"),
+        )
+    )
+    later = "any time" if found.delay_margin_rtts is None else f"{found.delay_margin_rtts:.3g} round trips"
+    return [
+        ("rests at", f"{rate} for each flow, whatever their round trips; a queue of {queue}, at most {worst}"),
+        ("window", f"{found.window_packets:.4g} packets at an RTT of {format_quantity(inputs.rtt_s, 's')}"),
+        ("shares", f"a difference of rates falls to 1/e in {time}"),
+        ("stable", f"for gains up to {found.gain_margin:.3g} times greater, or answers up to {later} later"),
+        *_held(inputs, proof),
+    ]
 
 
 def _held(inputs: PacingInputs, proof: PacingCertificate) -> list[tuple[str, str]]:

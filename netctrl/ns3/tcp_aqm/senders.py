@@ -14,7 +14,7 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import FastSender, scheme_of, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.record import row_names
-from netctrl.model.law import PacingLaw, TargetRttPacer
+from netctrl.model.law import OwnRatePacer, PacingLaw, TargetRttPacer
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.laws import scalable_sender
 from netctrl.ns3.links import SENDERS
@@ -121,6 +121,8 @@ def _pacer(number: int) -> str:
 
 
 def _record(name: str, law: PacingLaw) -> str:
+    if isinstance(law, OwnRatePacer):
+        raise InvalidValue("law", "an own-rate law", "the paper's or a target-RTT law")
     nanoseconds("period_s", law.period_s)
     memory = None
     if isinstance(law, TargetRttPacer):

@@ -23,6 +23,8 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.codel import CodelDrops, CodelParameters, codel_head
 from netctrl.laws.link import backlog_step, head_age
 from netctrl.laws.pacing.arx import ArxState, arx_step
+from netctrl.laws.pacing.own_rate import own_rate_step
+from netctrl.laws.pacing.own_rate_state import OwnRateState
 from netctrl.laws.pacing.target_rtt import target_step
 from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import compiled_view, row_names, width
@@ -31,11 +33,11 @@ from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
 from netctrl.sim.fluid.loss_kernel import drawn
 
-WORK_CONSERVING, FIXED, ARX, TARGET, BBR = range(5)
+WORK_CONSERVING, FIXED, ARX, TARGET, OWN_RATE, BBR = range(6)
 """Laws of a flow's rate; the first is none, of a window alone."""
 NO_WINDOW = -1
 _LAW_RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
-_MAX_IN_FLIGHT = row_names(TargetState).index("most_in_flight")
+_MAX_IN_FLIGHT, _OWN_MAX = (row_names(each).index("most_in_flight") for each in (TargetState, OwnRateState))
 _BBR_RATE, _BBR_WINDOW = (row_names(BbrState).index(name) for name in ("rate", "window"))
 _PACING = 1.2  # times W/RTT, as Linux paces beyond slow start
 _USED = (0.5, 0.9)  # of the window, in slow start and beyond: who sends less doesn't need more (RFC 7661, section 4.3)
@@ -130,6 +132,8 @@ def _law_rate(
         return arx_step(state, settings, time, rtt) / BITS_PER_BYTE
     if law == TARGET:
         return target_step(state, settings, time, rtt, acked, flight, gone) / BITS_PER_BYTE
+    if law == OWN_RATE:
+        return own_rate_step(state, settings, time, rtt, acked, flight, gone) / BITS_PER_BYTE
     if law == BBR:
         return bbr_step(state, time, rtt, acked, flight, sent, gone, packet)
     return before
@@ -246,8 +250,10 @@ def advance_paced(flows: PacedFlows, queue: PacedQueue, record: PacedRecord) -> 
                 if got > 0.0 or fell > 0.0:
                     _acknowledge(flows.window[i], memories[i], time, rtt, got, fell, flight, packet)
                 arrivals[i] = _window_sends(memories[i], rate[i], step, flight, packet)
-            elif flows.law[i] == BBR or flows.law[i] == TARGET:
-                most = states[i, _BBR_WINDOW if flows.law[i] == BBR else _MAX_IN_FLIGHT]
+            elif flows.law[i] == BBR:
+                most = states[i, _BBR_WINDOW]
+            elif flows.law[i] == TARGET or flows.law[i] == OWN_RATE:
+                most = states[i, _MAX_IN_FLIGHT if flows.law[i] == TARGET else _OWN_MAX]
                 arrivals[i] = min(arrivals[i], max(most - flight, 0.0))
             sent[i] += arrivals[i]
             total += arrivals[i]

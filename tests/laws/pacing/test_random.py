@@ -9,7 +9,7 @@ import netctrl
 from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace_many, pace_trace, pacer, pacing_values
 
-LAWS = [netctrl.pacing().law, netctrl.pacing(mode="target-rtt").law]
+LAWS = [netctrl.pacing(mode=mode).law for mode in ("paper", "target-rtt", "own-rate")]
 ODD = [
     None,
     True,
@@ -103,4 +103,4 @@ def test_a_state_of_another_law_is_refused(law):
         pace_many(law, [other.values], [0.1], [[0.02]])
     with pytest.raises(InvalidValue, match="rtts"):
         pace_many(law, [netctrl.start_pacing(law).values], [0.1], None)
-    assert set(pacing_values(law, netctrl.start_pacing(law))) >= {"rate", "min_rtt" if law is LAWS[1] else "theta"}
+    assert set(pacing_values(law, netctrl.start_pacing(law))) >= {"rate", "theta" if law is LAWS[0] else "min_rtt"}

@@ -75,7 +75,7 @@ def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ('"renno"', "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, prague, bbr, paced, "),
+        ('"renno"', "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, prague, bbr, own-"),
         ('"cap"', "flows[0].sender: got 'cap'"),
         ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, cap, "),
         ('{ kind = "cap", rate = 2 }', "flows[0].sender.rate: got 2, takes a rate with its unit"),

@@ -1,0 +1,145 @@
+"""State and parameters of pacing to a queue of the own rate, as records and as rows for the law."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from netctrl.laws.record import as_record, width
+from netctrl.model.law import OwnRatePacer
+
+FIRST_WINDOW = 10.0
+"""Of a start [packet]."""
+
+
+class OwnRateState:
+    """State of an own-rate law; its first numbers are those of `TargetState`."""
+
+    time_s: float
+    """Of the newest sample [s]"""
+    applied_s: float
+    """Of the newest window [s]"""
+    rate: float
+    """In force [bit/s]"""
+    min_rtt: float
+    """ℓ₀ [s]"""
+    target_rtt: float
+    """ℓ₀ + α/x [s]"""
+    delivered_rate: float
+    """Over the last round trip [bit/s]"""
+    prediction: float
+    """Of the RTT to come [s]"""
+    samples: float
+    phase: float
+    """0: start; 1: cruise; 2: drain"""
+    window: float
+    """W [packet]"""
+    most_in_flight: float
+    """What may be [byte]"""
+    delivered_bytes: float
+    round_s: float
+    """This round trip began [s]"""
+    round_bytes: float
+    """Delivered by then [byte]"""
+    round_end: float
+    """It ends once so much is delivered or lost [byte]"""
+    round_rtt: float
+    """Least of this round trip [s]"""
+    round_sum: float
+    """Of its RTTs [s]"""
+    round_samples: float
+    rtt: float
+    """ℓ, least of the last round trip [s]"""
+    recent_rtt: float
+    """Least of the newest few samples [s]"""
+    recent: float
+    """Their number"""
+    rate_before: float
+    """Delivered over the round trip before the last [bit/s]"""
+    flat: float
+    """Round trips of the start without growth"""
+    free: float
+    """Round trips without a queue"""
+    lowest_before: float
+    """Least RTT of the period before [s]"""
+    lost_bytes: float
+    """-1: not known yet"""
+    lost_base: float
+    """Lost when there was no excess of losses last [byte]"""
+    sent_base: float
+    """Sent by then [byte]"""
+    share: float
+    """Of α that the buffer is taken to hold"""
+    share_s: float
+    """Time of its last cut [s]"""
+    round_lost: float
+    """Lost when this round trip began [byte]"""
+    limit: float
+    """Greatest window since the last significant losses [packet]"""
+    limit_s: float
+    """Time of these [s]"""
+    probe_s: float
+    """The next drain begins [s]"""
+    drain_until_s: float
+    """[s]"""
+    saved: float
+    """Window before the drain [packet]"""
+    lowest_rtt: float
+    """Since the last drain [s]"""
+    bad_rtt: float
+    bad_time: float
+    held: float
+    floored: float
+    resets: float
+
+
+class OwnRateParameters:
+    """Parameters of an own-rate law."""
+
+    packets: float
+    """a [packet]"""
+    packets_per_root: float
+    """c [packet √s]"""
+    gain: float
+    """γ"""
+    tolerated_loss: float
+    cut: float
+    growth: float
+    noise_share: float
+    drain_share: float
+    probe_s: float
+    probe_rtts: float
+    packet: float
+    """[byte]"""
+    min_rate: float
+    """[bit/s]"""
+    max_rate: float
+    """[bit/s]"""
+    start_rate: float
+    """[bit/s]"""
+
+
+def own_rate_settings(law: OwnRatePacer) -> np.ndarray:
+    """The row of a law's parameters."""
+    return np.array(
+        [
+            *(law.queue_packets, law.queue_packets_per_root_rate, law.gain, law.tolerated_loss, law.cut, law.growth),
+            *(law.noise_share, law.drain_share, law.probe_s, law.probe_rtts, law.packet_size_bytes),
+            *(law.least_rate_bit_per_s, law.max_rate_bit_per_s, law.start_rate_bit_per_s),
+        ]
+    )
+
+
+def own_rate_start(law: OwnRatePacer) -> np.ndarray:
+    """The row of the state before the first sample."""
+    row = np.zeros(width(OwnRateState))
+    state = as_record(OwnRateState, row)
+    state.time_s = state.applied_s = -inf
+    state.rate = law.start_rate_bit_per_s
+    state.window = FIRST_WINDOW
+    state.share = 1.0
+    state.min_rtt = state.round_rtt = state.recent_rtt = state.lowest_rtt = state.lowest_before = state.limit = inf
+    state.most_in_flight = inf
+    state.lost_bytes = -1.0
+    return row
