@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from threading import Lock
 
 from netctrl.core.register import TCP_SENDERS, WINDOW_LAWS
 from netctrl.laws.aqm.law import QueueLaw
@@ -28,6 +29,7 @@ from netctrl.plants.access import observe, read_premium
 OWN_SENDERS = ("reno", "cubic", "htcp", "bbr")
 """Senders that ns-3 or a file of the program has."""
 
+_ONE_AT_A_TIME = Lock()  # of threads: CPython 3.11 may fail where two parse sources at once (its issue 106905)
 _ROOMS = ("common", "tcp_aqm", "network", "fabric")
 TRACK_RECORDS = TrackingGains, TrackingState, ReferenceGovernor, GainSchedule
 """Parts of a law that tracks references, in the order of its records."""
@@ -54,7 +56,9 @@ def program_files(
     schemes : iterable of WindowLaw
         Laws of senders in a data centre, the same.
     """
-    return {**_printed(tuple(own_laws(queues)), tuple(sorted(set(senders))), tuple(schemes)), **_fixed()}
+    with _ONE_AT_A_TIME:
+        printed = _printed(tuple(own_laws(queues)), tuple(sorted(set(senders))), tuple(schemes))
+    return {**printed, **_fixed()}
 
 
 @cache
