@@ -94,7 +94,6 @@ def pacing(
 
     Examples
     --------
-    netctrl design pacing --mode target-rtt --rtt 20ms --bottleneck 100Mbit
     netctrl design pacing --mode own-rate --rtt 20ms --bottleneck 100Mbit --N 4
     netctrl design pacing --accept stable -o pacing.json --plot pacing.png
     """
