@@ -168,6 +168,7 @@ class MpcTube(Record, frozen=True):
     """
 
     input: str
+    """Name of the input."""
     most: float
     """To either side [the input's unit]."""
     off: tuple[tuple[str, float], ...]
