@@ -250,10 +250,10 @@ def advance_paced(flows: PacedFlows, queue: PacedQueue, record: PacedRecord) -> 
                 if got > 0.0 or fell > 0.0:
                     _acknowledge(flows.window[i], memories[i], time, rtt, got, fell, flight, packet)
                 arrivals[i] = _window_sends(memories[i], rate[i], step, flight, packet)
-            elif flows.law[i] == BBR:
-                most = states[i, _BBR_WINDOW]
-            elif flows.law[i] == TARGET or flows.law[i] == OWN_RATE:
+            elif flows.law[i] == TARGET or flows.law[i] == OWN_RATE or flows.law[i] == BBR:
                 most = states[i, _MAX_IN_FLIGHT if flows.law[i] == TARGET else _OWN_MAX]
+                if flows.law[i] == BBR:
+                    most = states[i, _BBR_WINDOW]
                 arrivals[i] = min(arrivals[i], max(most - flight, 0.0))
             sent[i] += arrivals[i]
             total += arrivals[i]
