@@ -16,11 +16,13 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import ArcDesign, ConnetDesign, LinkDesign, MpcDesign, PacingDesign
 from netctrl.model.law import OwnRatePacer
-from netctrl.ns3.program import Ns3, compile_program, find_ns3, table_name
+from netctrl.ns3.network.control import law_files
+from netctrl.ns3.program import LINK_LAW, Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.senders import sender_lack
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
 from netctrl.scenario.links import Links, packet_only
+from netctrl.scenario.network.decided import DecidedRates
 from netctrl.scenario.network.track import Track, gated_groups, without_rates
 from netctrl.scenario.scenario import Scenario
 
@@ -53,6 +55,10 @@ def _queues(case: Case, job: Job) -> Program:
     gates = gate_draws(scenario) if gated_groups(scenario) else {}
     draws = draw_flows(scenario, merged=False)
     files = render(scenario, draws, design=design, plan=plan, links=links, gates=gates, provenance=made)
+    if links is not None and isinstance(links.plan.law, DecidedRates):
+        from netctrl.design.mpc.design import law_in_c
+
+        files |= law_files(law_in_c(links.plan.law.read(), LINK_LAW))
     return Program(
         files,
         "",

@@ -204,6 +204,13 @@ def design_mpc(
     return MpcDesign.of(requested, law, certificate, argv=argv, files=files, libraries=("numpy", "scipy", "daqp"))
 
 
+def law_in_c(law: MpcLaw, name: str) -> dict[str, str]:
+    """A law as C, for engines: file name -> text (`netctrl.mpc.c.controller.controller.controller_in_c`)."""
+    from netctrl.mpc.c.controller.controller import controller_in_c
+
+    return controller_in_c(law, name)
+
+
 def _named(given: dict[str, Sequence[str]], inputs: int, outputs: int) -> dict[str, tuple[str, ...]]:
     """Names and units of all signals."""
     sizes = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib.resources import files
 
 from netctrl.core.errors import InvalidValue
@@ -41,12 +42,7 @@ def control_record(plan: LinkPlan, interval: int, *, late: bool = False) -> str:
     )
 
 
-def law_files(plan: LinkPlan) -> dict[str, str]:
-    """A law of one link that solves a program, as C: file name -> text; nothing for another law."""
-    if not isinstance(plan.law, DecidedRates):
-        return {}
-    from netctrl.mpc.c.controller.controller import controller_in_c
-
-    made = controller_in_c(plan.law.read(), LINK_LAW)
+def law_files(made: Mapping[str, str]) -> dict[str, str]:
+    """Files of a program for a law of one link, from those of the law as C, whose function is `LINK_LAW`."""
     found = {name: text for name, text in made.items() if name.startswith(LINK_LAW)}
     return {_BESIDE: (files("netctrl.ns3") / "network" / _BESIDE).read_text(encoding="utf-8"), **found}

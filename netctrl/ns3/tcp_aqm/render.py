@@ -29,7 +29,7 @@ from netctrl.ns3.links import (
     packet_bytes,
     socket_buffer,
 )
-from netctrl.ns3.network.control import check_law, control_record, law_files
+from netctrl.ns3.network.control import check_law, control_record
 from netctrl.ns3.program import SCENARIO
 from netctrl.ns3.queues import link_queue
 from netctrl.ns3.records import certificate_comments, record_line, scenario_text, word
@@ -80,7 +80,8 @@ def render(
     plan : TrackPlan, optional
         Law of the scenario's control of kind track (`netctrl.scenario.network.tracking.track_plan`).
     links : FlowLinks, optional
-        Links whose rates a law sets (`netctrl.sim.network.flow_links.flow_links`).
+        Links whose rates a law sets (`netctrl.sim.network.flow_links.flow_links`). One that solves a program needs its
+        C, too (`netctrl.ns3.network.control.law_files`).
     gates : mapping, optional
         Draws of groups with regulators, by their ids (`netctrl.sim.packet.run.gate_draws`).
     provenance : Provenance
@@ -98,7 +99,6 @@ def render(
     return {
         SCENARIO: _scenario(scenario, draws, gates, plan, links, design, provenance),
         **program_files([link.queue for link in scenario.links], printed_senders(scenario.flows)),
-        **({} if links is None else law_files(links.plan)),
     }
 
 

@@ -287,6 +287,8 @@ int main(int, char** argv) {
     for (netctrl::Record& record : netctrl::ReadRecords(argv[1])) {
         if (record.kind == "control") {
             const bool late = record.Take<bool>("late");
+            record.Take("interval");
+            record.Take("links");
             Replay(netctrl::TakeLinkRates(record), late);
             record.End();
         }
