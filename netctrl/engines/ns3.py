@@ -12,10 +12,8 @@ from netctrl.engines.case import Case, has_runs, kind_of, link_rate_law
 from netctrl.engines.engine import Job, Kind, OwnEngine
 from netctrl.laws.aqm.records import QUEUES
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import ArcDesign, ConnetDesign, LinkDesign, MpcDesign, PacingDesign
-from netctrl.model.law import OwnRatePacer
 from netctrl.ns3.network.control import law_files
 from netctrl.ns3.program import LINK_LAW, Ns3, compile_program, find_ns3, table_name
 from netctrl.ns3.tcp_aqm.senders import sender_lack
@@ -72,8 +70,7 @@ def _queues_lack(case: Case) -> str | None:
     if case.scenario.under_demands:
         return _network_lacks(case.scenario)
     for group in case.scenario.flows:
-        own = isinstance(group.sender, PacedSender) and isinstance(group.sender.pacer(), OwnRatePacer)
-        lack = "own-rate pacing" if own or group.sender == "own-rate" else sender_lack(group)
+        lack = sender_lack(group)
         if lack is not None:
             return f"{lack} (flows.{group.id})"
     if isinstance(case.design, MpcDesign) and isinstance(case.scenario.control, Track):

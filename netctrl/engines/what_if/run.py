@@ -221,8 +221,7 @@ def case_network(answer: WhatIf, place: int = 0) -> Network:
     alive = np.array([link.id not in failed for link in network.links])
     mean = np.array([offered.get(each.id, 0.0) for each in network.demands])
     paths = tunnels(graph, answer.metric) if answer.reroute == "k-paths" else None
-    ways = routes(replace(graph, mean=mean), alive, answer.reroute, answer.metric, paths)
-    found = flows(graph, ways, mean, fair=answer.reroute == "max-min")
+    ways, found = _routed(graph, alive, mean, answer.reroute, answer.metric, paths)
     demands = []
     for column, each in enumerate(network.demands):
         rate = float(found.admitted[column])
@@ -309,8 +308,15 @@ def _flows(question: _Question, failure: Failure, time: int, scale: float) -> tu
     nodes = [row for row, node in enumerate(question.network.nodes) if node.id in failure.nodes]
     demand = question.rates[time] * scale
     demand[np.isin(graph.ends, nodes).any(axis=1)] = 0.0
-    ways = routes(replace(graph, mean=demand), alive, question.scheme, question.metric, question.paths)
-    return flows(graph, ways, demand, fair=question.scheme == "max-min"), demand
+    return _routed(graph, alive, demand, question.scheme, question.metric, question.paths)[1], demand
+
+
+def _routed(
+    graph: Graph, alive: np.ndarray, demand: np.ndarray, scheme: str, metric: str, paths: list[list[np.ndarray]] | None
+) -> tuple[Routes, Flows]:
+    """Ways of these demands [bit/s] over what is alive, and their traffic."""
+    ways = routes(replace(graph, mean=demand), alive, scheme, metric, paths)
+    return ways, flows(graph, ways, demand, fair=scheme == "max-min")
 
 
 def _case(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.resources import files
 
+import numpy as np
+
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.ns3.program import LINK_LAW
@@ -35,11 +37,8 @@ def control_record(plan: LinkPlan, interval: int, *, late: bool = False) -> str:
     law = plan.law.read()
     announced = ",".join(map(repr, plan.law.announced.tolist()))
     lines = [("announced", announced, "in each interval [bit/s]")] if announced else []
-    given = law.problem
-    most = max(given["delay"]) if isinstance(given.get("delay"), list) else given.get("delay", 0)
-    return record_line(
-        "control", "decided", *lines, seconds=law.interval_s, late=most, age=given.get("measurement_delay", 0), **where
-    )
+    late_by, age = int(np.max(law.problem.get("delay", 0))), law.problem.get("measurement_delay", 0)
+    return record_line("control", "decided", *lines, seconds=law.interval_s, late=late_by, age=age, **where)
 
 
 def law_files(made: Mapping[str, str]) -> dict[str, str]:

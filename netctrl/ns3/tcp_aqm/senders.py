@@ -59,6 +59,8 @@ def sender_lack(group: Flow) -> str | None:
         return f"cap but on {_UNDERNEATH}"
     if isinstance(group.sender, PacedSender) and group.sender.window not in (None, _UNDERNEATH):
         return f"pacing over {group.sender.window}"
+    if name == "own-rate" or (isinstance(group.sender, PacedSender) and isinstance(group.sender.pacer(), OwnRatePacer)):
+        return "own-rate pacing"
     if group.ecn and name in _ECHOED:
         return None if group.bulk else f"{name} but in bulk flows"
     printed = _printed(group)
