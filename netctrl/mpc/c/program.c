@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* Parameters, inputs, bounded rows, active rows at most. */
 enum { Q = @PARAMETERS@, M = @INPUTS@, K = @ROWS@, N = @ACTIVE@ };
@@ -29,16 +30,19 @@ struct active {
 /* x with L D L' x = x; only L x = x where `half`. */
 static void solve(const struct active *a, double x[N], int half)
 {
-    for (int i = 0; i < a->count; i++)
+    for (int i = 0; i < a->count; i++) {
+        double sum = x[i];
         for (int j = 0; j < i; j++)
-            x[i] -= a->l[i][j] * x[j];
+            sum -= a->l[i][j] * x[j];
+        x[i] = sum;
+    }
     if (half)
         return;
-    for (int i = a->count - 1; i >= 0; i--) {
+    for (int i = 0; i < a->count; i++)
         x[i] /= a->d[i];
-        for (int j = i + 1; j < a->count; j++)
-            x[i] -= a->l[j][i] * x[j];
-    }
+    for (int i = a->count - 1; i > 0; i--) /* by rows, which lie together */
+        for (int j = 0; j < i; j++)
+            x[j] -= a->l[i][j] * x[i];
 }
 
 /* Factors without the row at place `out`. */
@@ -87,7 +91,7 @@ static void settle(struct active *a, const double free_[K], const double bound[K
 int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int *iterations)
 {
     struct active a;
-    double free_[K], bound[K], r[N], l[N];
+    double free_[K], bound[K], least[K], most[K], r[N], l[N];
     double excess = 0.0, y = 0.0, sign = 0.0;
     int entering = -1, status = 2, turn = 0, settled = 0;
 
@@ -95,6 +99,8 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
     for (int i = 0; i < K; i++) {
         free_[i] = base[i];
         bound[i] = 0.0;
+        least[i] = low[i] - tolerance * (1.0 + fabs(low[i]));
+        most[i] = high[i] + tolerance * (1.0 + fabs(high[i]));
         for (int j = 0; j < Q; j++)
             free_[i] += slope[i][j] * theta[j];
     }
@@ -106,14 +112,20 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
             double row[K];
             for (int i = 0; i < K; i++)
                 row[i] = free_[i];
-            for (int j = 0; j < a.count; j++)
+            for (int j = 0; j < a.count; j += 4) { /* four at a time: half of the work is to load and store */
+                const double *g[4];
+                double each[4];
+                for (int k = 0; k < 4; k++) {
+                    g[k] = gram[a.row[j + k < a.count ? j + k : j]];
+                    each[k] = j + k < a.count ? a.y[j + k] : 0.0;
+                }
                 for (int i = 0; i < K; i++)
-                    row[i] -= gram[a.row[j]][i] * a.y[j];
+                    row[i] -= g[0][i] * each[0] + g[1][i] * each[1] + (g[2][i] * each[2] + g[3][i] * each[3]);
+            }
             for (int j = 0; j < a.count; j++)
                 row[a.row[j]] = bound[a.row[j]];
             for (int i = 0; i < K; i++) {
-                const double above = row[i] - high[i] - tolerance * (1.0 + fabs(high[i]));
-                const double below = low[i] - row[i] - tolerance * (1.0 + fabs(low[i]));
+                const double above = row[i] - most[i], below = least[i] - row[i];
                 if (above > worst || below > worst) {
                     entering = i;
                     sign = above > below ? 1.0 : -1.0;
@@ -145,11 +157,10 @@ int @NAME@(const double theta[@GUARD@_PARAMETERS], double u[@GUARD@_INPUTS], int
             l[i] /= a.d[i];
             curvature -= r[i] * l[i];
         }
-        for (int i = a.count - 1; i >= 0; i--) {
-            r[i] = l[i];
-            for (int j = i + 1; j < a.count; j++)
-                r[i] -= a.l[j][i] * r[j];
-        }
+        memcpy(r, l, a.count * sizeof *r);
+        for (int i = a.count - 1; i > 0; i--)
+            for (int j = 0; j < i; j++)
+                r[j] -= a.l[i][j] * r[i];
         for (int i = 0; i < a.count; i++)
             reach += fabs(r[i]);
         independent = a.count < N && curvature > dependent + 1e-14 * reach * reach; /* the latter from rounding */

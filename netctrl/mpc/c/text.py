@@ -19,7 +19,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
 _WORDS = re.compile(r"\w+")
 _TYPES = {"f": "double", "i": "int32_t", "l": "int64_t"}
 _MAKEFILE = """# {marker}.
-CFLAGS ?= -std=c99 -O3 -Wall -Wextra -Werror
+CFLAGS ?= -std=c99 -O2 -Wall -Wextra -Werror
 check: check.c {sources} {headers}
 \t$(CC) $(CFLAGS) -o $@ check.c {sources} -lm
 .PHONY: test
