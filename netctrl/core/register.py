@@ -394,6 +394,7 @@ REPORTS = Registry(
         "NetworkCertificate": "netctrl.plotting.pages.certificates:network_page",
         "QueueCertificate": "netctrl.plotting.pages.certificates:certificate_page",
         "Result": "netctrl.plotting.pages.runs:result_page",
+        "WhatIf": "netctrl.plotting.pages.runs:what_if_page",
     },
 )
 """Name of a record's class -> `page(record)`, which returns its report as a `netctrl.plotting.pages.page.Page`."""

@@ -13,15 +13,15 @@ from netctrl.cli.app import (
     picture,
     progress_bar,
     report,
+    report_file,
     run,
     say,
     workers,
     write_all,
 )
 from netctrl.cli.cases import NetworkAdded, NetworkName, read_added
-from netctrl.cli.options import ENDINGS, JOBS, PLOT_SUFFIXES, kind, option, positional, whole
+from netctrl.cli.options import ENDINGS, JOBS, PLOT_SUFFIXES, Report, kind, option, positional, whole
 from netctrl.core.errors import JOBS_TAKES, InvalidValue
-from netctrl.core.units import format_quantity
 
 if TYPE_CHECKING:
     from netctrl.engines.what_if.record import WhatIf
@@ -76,15 +76,17 @@ def what_if(
     ] = None,
     resume: Annotated[bool, option("", "continue the interrupted work on -o")] = False,
     plot: Annotated[str | None, option("FILE", f"save a map of the worst case ({', '.join(PLOT_SUFFIXES)})")] = None,
+    page: Report | None = None,
 ) -> int:
     """Reads the network, routes its demands in every case and shows the worst ones.
 
     Examples
     --------
     netctrl what-if abilene --scale 1.2
-    netctrl what-if abilene --fail each-node --reroute min-max --plot map.png
+    netctrl what-if abilene --fail each-node --reroute min-max --report failures.html
     """
-    check_files({"output": output, "plot": plot}, endings=ENDINGS | {"output": _SAVED})
+    files = {"output": output, "plot": plot, "report": page}
+    check_files(files, endings=ENDINGS | {"output": _SAVED})
     if resume and output is None:
         raise InvalidValue("resume", "no -o", "the interrupted file in -o")
     from netctrl.engines.what_if.run import what_if
@@ -108,7 +110,8 @@ def what_if(
             argv=invocation(),
             inputs=paths,
         )
-    write_all({"output": (output, lambda: _saved(answer, str(output))), "plot": picture(answer.plot, plot)})
+    saved = (output, lambda: _saved(answer, str(output)))
+    write_all({"output": saved, "plot": picture(answer.plot, plot), "report": report_file(answer, page)})
     return say(as_json(answer) if json else _table(answer))
 
 
@@ -121,18 +124,9 @@ def _saved(answer: WhatIf, path: str) -> bytes:
 
 def _table(answer: WhatIf) -> str:
     """The shown cases, one a row."""
-    from netctrl.engines.what_if.record import case_name
+    from netctrl.engines.what_if.record import CASE_COLUMNS, case_row
 
-    rows = [("case", "unmet", "lost", "cut off", "busiest", "over", "hurt", "worst demand", "delay")]
-    for case in answer.cases[: len(answer.details)]:
-        rates = [
-            format_quantity(each, "bit/s", 4) if each else "-" for each in (case.lost_bit_per_s, case.cut_bit_per_s)
-        ]
-        worst = f"{case.worst} {case.worst_loss:.1%}" if case.worst else "-"
-        delay = "-" if case.delay_s is None else format_quantity(case.delay_s, "s", 3)
-        busiest = f"{case.busiest} {case.utilization:.1%}"
-        unmet = f"{case.unmet:.3%}"
-        rows.append((case_name(case), unmet, *rates, busiest, str(case.overloaded), str(case.hurt), worst, delay))
+    rows = [CASE_COLUMNS, *(case_row(each.case) for each in answer.details)]
     widths = [max(len(row[at]) for row in rows) for at in range(1, len(rows[0]))]
     lines = [
         (row[0], "  ".join(text.ljust(w) for text, w in zip(row[1:], widths, strict=True)).rstrip()) for row in rows

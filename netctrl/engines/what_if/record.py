@@ -8,7 +8,7 @@ import msgspec
 
 from netctrl.core.errors import optional_import
 from netctrl.core.units import format_quantity
-from netctrl.model.io.display import Plotted, Rows
+from netctrl.model.io.display import Reported, Rows
 from netctrl.model.io.provenance import Provenance
 from netctrl.model.io.record_file import FileRecord, Record
 from netctrl.model.network import Network
@@ -99,7 +99,7 @@ class WhatIfDetail(Record, frozen=True):
     """Demands, in order of loss, then of delay."""
 
 
-class WhatIf(Plotted, FileRecord, frozen=True, kw_only=True):
+class WhatIf(Reported, FileRecord, frozen=True, kw_only=True):
     """Answer of `what_if`."""
 
     schema: str = WHAT_IF_SCHEMA
@@ -158,3 +158,17 @@ def case_text(case: WhatIfCase) -> str:
     if case.delay_s is not None:
         parts.append(f"delay {format_quantity(case.delay_s, 's', 3)}")
     return ", ".join(parts)
+
+
+CASE_COLUMNS = ("case", "unmet", "lost", "cut off", "busiest", "over", "hurt", "worst demand", "delay")
+"""Headings of `case_row`."""
+
+
+def case_row(case: WhatIfCase) -> tuple[str, ...]:
+    """A case's figures as texts, one for each of `CASE_COLUMNS`."""
+    rates = [format_quantity(each, "bit/s", 4) if each else "-" for each in (case.lost_bit_per_s, case.cut_bit_per_s)]
+    worst = f"{case.worst} {case.worst_loss:.1%}" if case.worst else "-"
+    delay = "-" if case.delay_s is None else format_quantity(case.delay_s, "s", 3)
+    busiest = f"{case.busiest} {case.utilization:.1%}"
+    unmet = f"{case.unmet:.3%}"
+    return (case_name(case), unmet, *rates, busiest, str(case.overloaded), str(case.hurt), worst, delay)

@@ -22,7 +22,7 @@ from netctrl.plotting.pages.page import MOODS, Page
 
 _READ = {"hftrac": "network", "connet": "model"}
 """Method -> first argument of its function, which is read from a file."""
-_OF_FILES = ("--capacity", "--demand-unit", "--std")
+OF_FILES = ("--capacity", "--demand-unit", "--std")
 """Options that change what was read, and that `netctrl.read` lacks."""
 
 _REFUSED = ("except netctrl.NoAdmissibleDesign as error:", "    design = error.design")
@@ -92,7 +92,7 @@ def design_lines(design: Design[Any, Any, Any]) -> list[str]:
         return []
     first = _READ.get(name)
     file = next(iter(read_lines(made).values()), None)
-    if first is not None and (file is None or any(option in made.argv for option in _OF_FILES)):
+    if first is not None and (file is None or any(option in made.argv for option in OF_FILES)):
         return []
     function = _FUNCTIONS.get(name, name)
     defaults = {key: each.default for key, each in inspect.signature(getattr(netctrl, function)).parameters.items()}

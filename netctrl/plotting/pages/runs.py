@@ -1,4 +1,4 @@
-"""Reports of simulations: one result, or a comparison of engines."""
+"""Reports of runs: one result, a comparison of engines, or a network's cases of failures and growth."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ from typing import Any
 
 import msgspec
 
+from netctrl.core.units import format_quantity
 from netctrl.engines.compare import Compared, Comparison
+from netctrl.engines.what_if.record import CASE_COLUMNS, WhatIf, WhatIfDetail, case_name, case_row, case_text
 from netctrl.model.io.arrays import plain
 from netctrl.model.io.display import has_figure
 from netctrl.model.io.provenance import Provenance
-from netctrl.plotting.pages.html import Html, code, figure, folded, grid, rows_table, section
-from netctrl.plotting.pages.origin import given, origin, read_lines
+from netctrl.plotting.maps import what_if_figure
+from netctrl.plotting.pages.html import Html, code, figure, folded, grid, notes, paragraph, rows_table, section
+from netctrl.plotting.pages.origin import OF_FILES, given, origin, read_lines
 from netctrl.plotting.pages.page import Page
 from netctrl.plotting.pages.svg import points_of
 from netctrl.plotting.simulations import comparison_figure, shown_rows
@@ -73,6 +76,61 @@ def result_page(result: Any) -> Page:
             *origin(made, _lines(made, result.scenario, "result", call)),
         ],
     )
+
+
+def what_if_page(answer: WhatIf) -> Page:
+    """Report of what-if cases: a map of the worst one, a table of the worst ones, each of these by link and demand."""
+    lines = read_lines(answer.provenance)
+    options = {name: given(answer.provenance, f"--{name}") for name in ("fail", "over")}
+    called = []
+    if len(lines) == 1 and not set(OF_FILES) & set(answer.provenance.argv) and options["over"] is None:
+        scales = list(dict.fromkeys(case.scale for case in answer.cases))
+        call = f"fail={options['fail'] or 'each-link'!r}, scale={scales}, reroute={answer.reroute!r}"
+        call += f", metric={answer.metric!r}, top={len(answer.details)}"
+        called = [f"answer = what_if({next(iter(lines.values()))}, {call})", 'answer.report("report.html")']
+    imports = ["from netctrl.engines.what_if.run import what_if"] if called else []
+    shown = f"The worst {len(answer.details)} of {len(answer.cases)} cases"
+    return Page(
+        kind="What if",
+        title=answer.network.name,
+        verdict=answer.headline,
+        mood="",
+        sections=[
+            section("Map of the worst case", *([figure(what_if_figure(answer), "m")] if answer.details else [])),
+            section("Cases", grid(shown, CASE_COLUMNS, [case_row(each.case) for each in answer.details])),
+            section("By link and demand", *(_case(each) for each in answer.details)),
+            section("Notes", notes(answer.notes)),
+            *origin(answer.provenance, called, imports=imports),
+        ],
+    )
+
+
+def _case(detail: WhatIfDetail) -> Html:
+    """The busiest links and the demands that lose most, folded."""
+    links = [
+        (each.link, _rate(each.rate_bit_per_s), f"{each.utilization:.1%}", _rate(each.lost_bit_per_s))
+        for each in detail.links[:_LONG]
+    ]
+    demands = [
+        (
+            each.demand,
+            _rate(each.mean_bit_per_s),
+            _rate(each.delivered_bit_per_s),
+            f"{each.loss:.2%}",
+            "" if each.delay_s is None else format_quantity(each.delay_s, "s", 3),
+        )
+        for each in detail.demands[:_LONG]
+    ]
+    return folded(
+        case_name(detail.case),
+        paragraph(case_text(detail.case)),
+        grid(f"Busiest of {len(detail.links)} links", ("Link", "Sends", "Utilization", "Loses"), links),
+        grid(f"Worst of {len(detail.demands)} demands", ("Demand", "Offered", "Delivered", "Loss", "Delay"), demands),
+    )
+
+
+def _rate(rate: float) -> str:
+    return format_quantity(rate, "bit/s", 4) if rate else ""
 
 
 def _point(row: Compared) -> str:

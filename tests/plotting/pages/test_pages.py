@@ -18,6 +18,8 @@ import pytest
 from report_support import DESIGNS, EVIL, TWO_FLOWS, Reader, a_design, a_sweep, coarse_map, read_page, two_flows
 
 import netctrl
+from netctrl.engines.what_if.record import case_row
+from netctrl.engines.what_if.run import what_if
 from netctrl.evaluation.metrics import METRICS
 from netctrl.evaluation.record import difference_text, measured_text
 from netctrl.model.datasets import scenario_path, sweep_path
@@ -58,6 +60,7 @@ PAGES: dict[str, Callable[[], bytes]] = {
     "data centre": lambda: page(netctrl.simulate(netctrl.read("mpcc-dumbbell"))),
     "pacing sender": lambda: page(netctrl.simulate(a_design("pacing to a target"))),
     "sweep": swept,
+    "what if": lambda: page(what_if("abilene", scale=2.0, top=3)),
 }
 
 
@@ -347,3 +350,10 @@ def test_an_evaluation_shows_its_cases_its_reasons_and_its_metrics(made: Made) -
                 assert METRICS[measure.metric].what in found
     only = ["7.2", "8.2.2", "8.3"]
     assert f"found = netctrl.evaluate('arc', engine='packet', seeds=2, quick=True, only={only}, n_jobs=-1)" in found
+
+
+def test_what_if_shows_its_cases_and_how_to_ask_again(made: Made) -> None:
+    answer, found = what_if("abilene", scale=2.0, top=3), words(made["what if"])
+    for each in answer.details:
+        assert " ".join(case_row(each.case)) in found
+        assert f"Worst of {len(each.demands)} demands" in found
