@@ -12,7 +12,7 @@ so that all flows come to one share. Only losses beyond what is tolerated limit 
 
 from __future__ import annotations
 
-from math import inf, isfinite, log, sqrt
+from math import floor, inf, isfinite, log, sqrt
 
 import numpy as np
 
@@ -43,6 +43,8 @@ _HEARD = 1.5  # round trips after a cut, until losses of what was sent before it
 MAX_BDPS, MAX_PACKETS = 2.0, 4.0  # in flight
 _LEAST = 0.1  # window [packet]
 _SEEN = 1.01  # times the least RTT: as good as that
+_PATIENCE = 0.5
+_LEFT, _GONE, _DRAINS, _REMEMBERED, _RARELY = 0.5, 0.2, 2.0, 40.0, 4.0
 _FORGET = 20.0  # periods without losses, after which their window is forgotten
 
 
@@ -55,16 +57,40 @@ def own_queue(packets: float, per_root: float, rate: float) -> float:
 @njit(cache=True, error_model="numpy", inline="always")
 def _period(state: OwnRateState, p: OwnRateParameters) -> float:
     """From drain to drain [s]."""
-    return max(p.probe_s, p.probe_rtts * state.min_rtt)
+    return p.probe_s
+
+
+@njit(cache=True, error_model="numpy", inline="always")
+def _next(state: OwnRateState, p: OwnRateParameters, time: float) -> float:
+    """Drains begin at multiples of the period on the clock that all share."""
+    period = p.probe_s * (_RARELY if state.compete > 0.0 else 1.0)
+    return (floor(time / period) + 1.0) * period
+
+
+@njit(cache=True, error_model="numpy")
+def _compete(state: OwnRateState, time: float, lost: bool, share: float) -> None:
+    """Cubic's window (RFC 9438)."""
+    W = state.window
+    t = time - state.cut_s
+    K = (0.75 * state.peak) ** (1.0 / 3.0)
+    if t > state.rtt and (share > 0.0 or (lost and t > _PATIENCE * K)):
+        state.peak = W
+        state.window = max(0.7 * W, 1.0)
+        state.cut_s = time
+        return
+    cubic = 0.4 * (t + state.rtt - K) ** 3 + state.peak
+    reno = 0.7 * state.peak + 0.53 * t / state.rtt
+    state.window = min(max(W, cubic, reno), 1.5 * W)
 
 
 @njit(cache=True, error_model="numpy")
 def _listen(state: OwnRateState, p: OwnRateParameters, time: float, rtt: float) -> None:
     """What every sample adds. Who sees the least RTT need not drain: so all drain together."""
     state.min_rtt = min(state.min_rtt, rtt)
-    if rtt <= _SEEN * state.min_rtt and state.phase != DRAIN:
-        state.probe_s = time + _period(state, p)
+    if rtt <= _SEEN * state.min_rtt:
+        state.seen_s = time
     state.lowest_rtt = min(state.lowest_rtt, rtt)
+    state.drain_rtt = min(state.drain_rtt, rtt)
     state.round_rtt = min(state.round_rtt, rtt)
     state.round_sum += rtt
     state.round_samples += 1.0
@@ -162,10 +188,24 @@ def _end_drain(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
     """The least RTT is that of this period and the one before."""
     state.phase = CRUISE
     state.window = state.saved
-    state.min_rtt = min(state.lowest_rtt, state.lowest_before)
+    left = state.drain_rtt - state.min_rtt
+    if left > _LEFT * state.before + state.spread and state.before > 0.0:
+        state.foreign += 1.0
+    else:
+        state.foreign = 0.0
+    if state.foreign >= _DRAINS and state.compete == 0.0:
+        state.compete = 1.0
+        state.peak = state.window
+        state.cut_s = time - (0.75 * state.peak) ** (1.0 / 3.0)
+    elif state.compete > 0.0 and left < _GONE * state.before:
+        state.compete = 0.0
+    lowest = min(state.lowest_rtt, state.lowest_before)
+    if state.foreign == 0.0 and state.compete == 0.0 or time - state.seen_s > _REMEMBERED:
+        state.min_rtt = lowest
+        state.seen_s = time
     state.lowest_before = state.lowest_rtt
     state.lowest_rtt = inf
-    state.probe_s = time + _period(state, p)
+    state.probe_s = _next(state, p, time)
 
 
 @njit(cache=True, error_model="numpy")
@@ -190,6 +230,7 @@ def _end_round(
     state.applied_s = time
     base = state.min_rtt
     queue = state.rtt - base
+    lost_now = gone > state.round_lost
     x = state.window / state.rtt
     _room(state, time, span, gone)
     alpha = max(state.share * own_queue(p.packets, p.packets_per_root, x), _LEAST_QUEUE)
@@ -206,17 +247,23 @@ def _end_round(
         else:
             state.window = min(2.0 * state.window, max(4.0 * got / packet, 2.0 * FIRST_WINDOW))
     elif state.phase == CRUISE:
-        _cruise(state, p, time, share, alpha, queue)
+        if state.compete > 0.0:
+            _compete(state, time, lost_now, share)
+        else:
+            _cruise(state, p, time, share, alpha, queue)
         if time >= state.probe_s:
             state.phase = DRAIN
             state.saved = state.window
             state.window = min(state.window, p.drain_share * pipe)
-            state.drain_until_s = time + state.rtt + 2.0 * base
+            state.drain_until_s = time + p.probe_s / 8.0 + 2.0 * state.rtt
+            state.before = queue if queue * x > _FREE * alpha else 0.0
+            state.drain_rtt = inf
+            state.spread = spread
     elif share > 0.0:
         state.saved *= 1.0 - max(share, p.cut)
         state.limit, state.limit_s = state.saved, time
     fast = max(state.delivered_rate, state.rate_before) / (BITS_PER_BYTE * packet)
-    if state.phase != START:
+    if state.phase != START and state.compete == 0.0:
         state.window = min(state.window, MAX_BDPS * (fast * base + alpha) + MAX_PACKETS)
     state.window = max(state.window, _LEAST)
 
@@ -245,7 +292,8 @@ def own_rate_law_step(
         state.round_s = time - rtt
         state.round_bytes = 0.0
         state.round_end = FIRST_WINDOW * p.packet
-        state.probe_s = time + _period(state, p)
+        state.probe_s = _next(state, p, time)
+        state.seen_s = time
     if state.phase == DRAIN and time >= state.drain_until_s:
         _end_drain(state, p, time)
     _hear_timer(state, p, delivered, lost)

@@ -85,6 +85,21 @@ class OwnRateState:
     """[s]"""
     saved: float
     """Window before the drain [packet]"""
+    before: float
+    """Queueing delay before the drain [s]"""
+    spread: float
+    drain_rtt: float
+    """Least RTT of the drain [s]"""
+    seen_s: float
+    """When the least RTT was seen last [s]"""
+    foreign: float
+    """Drains in a row that left most of the queue"""
+    compete: float
+    """1: Cubic's window, as others keep a queue"""
+    peak: float
+    """Window before the last loss in competition [packet]"""
+    cut_s: float
+    """Time of that loss [s]"""
     lowest_rtt: float
     """Since the last drain [s]"""
     bad_rtt: float

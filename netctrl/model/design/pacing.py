@@ -82,9 +82,9 @@ class OwnRatePacer(
     """Window over that of the round trip before, where no queue is seen."""
     noise_share: float = 0.15
     """Share of the RTTs' mean above their least, in a round trip, that is added to the queue aimed at."""
-    drain_share: float = 0.8
+    drain_share: float = 0.95
     """Data in flight in a drain, over delivered rate times least RTT."""
-    probe_s: float = 2.0
+    probe_s: float = 4.0
     """The queue is drained every max(this, `probe_rtts` least RTTs) [s]."""
     probe_rtts: float = 50.0
     """Least time between two drains, over the least RTT."""
