@@ -43,7 +43,7 @@ _HEARD = 1.5  # round trips after a cut, until losses of what was sent before it
 MAX_BDPS, MAX_PACKETS = 2.0, 4.0  # in flight
 _LEAST = 0.1  # window [packet]
 _SEEN = 1.01  # times the least RTT: as good as that
-_PATIENCE = 0.5
+_PATIENCE = 0.8
 _LEFT, _GONE, _DRAINS, _REMEMBERED, _RARELY = 0.5, 0.2, 2.0, 40.0, 4.0
 _FORGET = 20.0  # periods without losses, after which their window is forgotten
 
@@ -63,7 +63,7 @@ def _period(state: OwnRateState, p: OwnRateParameters) -> float:
 @njit(cache=True, error_model="numpy", inline="always")
 def _next(state: OwnRateState, p: OwnRateParameters, time: float) -> float:
     """Drains begin at multiples of the period on the clock that all share."""
-    period = p.probe_s * (_RARELY if state.compete > 0.0 else 1.0)
+    period = p.probe_s * (_RARELY if state.compete > 0.0 and state.foreign >= 0.0 else 1.0)
     return (floor(time / period) + 1.0) * period
 
 
@@ -73,10 +73,10 @@ def _compete(state: OwnRateState, time: float, lost: bool, share: float) -> None
     W = state.window
     t = time - state.cut_s
     K = (0.75 * state.peak) ** (1.0 / 3.0)
-    if t > state.rtt and (share > 0.0 or (lost and t > _PATIENCE * K)):
+    if lost and t > state.rtt and t > (0.5 if share > 0.0 else 1.0) * _PATIENCE * K:
         state.peak = W
         state.window = max(0.7 * W, 1.0)
-        state.cut_s = time
+        state.cut_s = state.limit_s = time
         return
     cubic = 0.4 * (t + state.rtt - K) ** 3 + state.peak
     reno = 0.7 * state.peak + 0.53 * t / state.rtt
@@ -190,17 +190,23 @@ def _end_drain(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
     state.window = state.saved
     left = state.drain_rtt - state.min_rtt
     if left > _LEFT * state.before + state.spread and state.before > 0.0:
-        state.foreign += 1.0
+        state.foreign = max(state.foreign, 0.0) + 1.0
+    elif state.compete > 0.0 and left < _GONE * state.before:
+        state.foreign = min(state.foreign, 0.0) - 1.0
     else:
         state.foreign = 0.0
     if state.foreign >= _DRAINS and state.compete == 0.0:
         state.compete = 1.0
-        state.peak = state.window
-        state.cut_s = time - (0.75 * state.peak) ** (1.0 / 3.0)
-    elif state.compete > 0.0 and left < _GONE * state.before:
+        pipe = max(state.fastest, state.fastest_before) * state.rtt / (BITS_PER_BYTE * p.packet)
+        state.peak = max(state.window, 0.5 * pipe)
+        state.cut_s = time
+    elif state.foreign <= -_DRAINS:
         state.compete = 0.0
+        state.foreign = 0.0
+    state.fastest_before = state.fastest
+    state.fastest = 0.0
     lowest = min(state.lowest_rtt, state.lowest_before)
-    if state.foreign == 0.0 and state.compete == 0.0 or time - state.seen_s > _REMEMBERED:
+    if state.foreign <= 0.0 and state.compete == 0.0 or time - state.seen_s > _REMEMBERED:
         state.min_rtt = lowest
         state.seen_s = time
     state.lowest_before = state.lowest_rtt
@@ -221,6 +227,7 @@ def _end_round(
     spread = state.round_sum / max(state.round_samples, 1.0) - state.rtt
     state.rate_before = state.delivered_rate
     state.delivered_rate = BITS_PER_BYTE * got / span
+    state.fastest = max(state.fastest, state.delivered_rate)
     state.round_s = time
     state.round_bytes = delivered
     state.round_end = delivered + gone + (in_flight if isfinite(in_flight) else state.window * packet)

@@ -88,6 +88,8 @@ class OwnRateState:
     before: float
     """Queueing delay before the drain [s]"""
     spread: float
+    fastest: float
+    fastest_before: float
     drain_rtt: float
     """Least RTT of the drain [s]"""
     seen_s: float
