@@ -8,6 +8,9 @@ capacity C wait q = α(C/N) N/C (`netctrl.design.pacing.own_rate` certifies it).
 
 What a buffer can't hold is left out of α: each loss cuts the share of α that is kept, time raises it, as under AIMD,
 so that all flows come to one share. Only losses beyond what is tolerated limit the window itself.
+
+All flows of the law drain their queue at the same times, to see the least RTT. A queue that these drains leave is kept
+by others; beside these a flow has Cubic's window, until a drain empties the queue.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from netctrl.core.jit import njit
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.pacing.own_rate_state import FIRST_WINDOW, OwnRateParameters, OwnRateState
 from netctrl.laws.record import compiled_view
+from netctrl.laws.tcp.cubic import BETA, C, cubic_window
 
 START, CRUISE, DRAIN = 0.0, 1.0, 2.0
 
@@ -43,9 +47,16 @@ _HEARD = 1.5  # round trips after a cut, until losses of what was sent before it
 MAX_BDPS, MAX_PACKETS = 2.0, 4.0  # in flight
 _LEAST = 0.1  # window [packet]
 _SEEN = 1.01  # times the least RTT: as good as that
-_PATIENCE = 0.8
-_LEFT, _GONE, _DRAINS, _REMEMBERED, _RARELY = 0.5, 0.2, 2.0, 40.0, 4.0
-_FORGET = 20.0  # periods without losses, after which their window is forgotten
+# Others' queues: shares of the queue that a drain leaves, at which it is others', and one's own; then Cubic's window.
+_LEFT, _GONE = 0.5, 0.2
+_RARELY = 4.0  # of a competitor's drains, periods
+_REMEMBERED = 40.0  # [s] for which the least RTT counts that others' queue hides
+_FADES, _PART = 0.9, 0.5  # of the highest rate, from drain to drain; of it, the window that competition begins with
+_WORTH, _FEW = 10.0, 4.0  # packets, below which no competition begins, or one ends:
+_GIVEN_UP = 8.0  # for so many drains
+_PATIENCE = 0.8  # of the time that Cubic takes to come back, between two cuts; half where losses are significant
+_LASTS = 0.125  # of the period, and two round trips: a drain
+_FORGET = 10.0  # periods without losses, after which their window is forgotten
 
 
 @njit(cache=True, error_model="numpy", inline="always")
@@ -55,42 +66,43 @@ def own_queue(packets: float, per_root: float, rate: float) -> float:
 
 
 @njit(cache=True, error_model="numpy", inline="always")
-def _period(state: OwnRateState, p: OwnRateParameters) -> float:
-    """From drain to drain [s]."""
-    return p.probe_s
-
-
-@njit(cache=True, error_model="numpy", inline="always")
 def _next(state: OwnRateState, p: OwnRateParameters, time: float) -> float:
-    """Drains begin at multiples of the period on the clock that all share."""
-    period = p.probe_s * (_RARELY if state.compete > 0.0 and state.foreign >= 0.0 else 1.0)
+    """Drains begin at multiples of the period on a clock that all share, so that they are those of all."""
+    period = p.probe_s * (_RARELY if state.competing > 0.0 else 1.0)
     return (floor(time / period) + 1.0) * period
 
 
 @njit(cache=True, error_model="numpy")
 def _compete(state: OwnRateState, time: float, lost: bool, share: float) -> None:
-    """Cubic's window (RFC 9438)."""
-    W = state.window
-    t = time - state.cut_s
-    K = (0.75 * state.peak) ** (1.0 / 3.0)
-    if lost and t > state.rtt and t > (0.5 if share > 0.0 else 1.0) * _PATIENCE * K:
+    """Cubic's window. It answers each loss, but not before it is nearly back at its peak: a sender that loses all the
+    time, as BBR does in short buffers, would take it down to nothing."""
+    W, since = state.window, time - state.cut_s
+    back = ((1.0 - BETA) / C * state.peak) ** (1.0 / 3.0)
+    if lost and since > max(state.rtt, (0.5 if share > 0.0 else 1.0) * _PATIENCE * back):
         state.peak = W
-        state.window = max(0.7 * W, 1.0)
+        state.window = max(BETA * W, 1.0)
         state.cut_s = state.limit_s = time
+        if W < _FEW:
+            _give_up(state)
         return
-    cubic = 0.4 * (t + state.rtt - K) ** 3 + state.peak
-    reno = 0.7 * state.peak + 0.53 * t / state.rtt
-    state.window = min(max(W, cubic, reno), 1.5 * W)
+    state.window = cubic_window(W, state.peak, BETA * state.peak, since, state.rtt, W)
+
+
+@njit(cache=True, error_model="numpy")
+def _give_up(state: OwnRateState) -> None:
+    state.competing = 0.0
+    state.foreign = -_GIVEN_UP
 
 
 @njit(cache=True, error_model="numpy")
 def _listen(state: OwnRateState, p: OwnRateParameters, time: float, rtt: float) -> None:
-    """What every sample adds. Who sees the least RTT need not drain: so all drain together."""
+    """What every sample adds."""
     state.min_rtt = min(state.min_rtt, rtt)
     if rtt <= _SEEN * state.min_rtt:
         state.seen_s = time
     state.lowest_rtt = min(state.lowest_rtt, rtt)
-    state.drain_rtt = min(state.drain_rtt, rtt)
+    if time - rtt >= state.drain_s:
+        state.drain_rtt = min(state.drain_rtt, rtt)
     state.round_rtt = min(state.round_rtt, rtt)
     state.round_sum += rtt
     state.round_samples += 1.0
@@ -178,9 +190,27 @@ def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, share: float
         root = sqrt(state.limit / state.rtt)
         steeper = p.packets_per_root * root / (root + _SLOW_ROOT) * (1.0 + (time - state.limit_s) / _FASTER_S)
         state.limit += state.limit * min(steeper / root * state.rtt, _MAX_STEP)
-        if time - state.limit_s > _FORGET * _period(state, p):
+        if time - state.limit_s > _FORGET * p.probe_s:
             state.limit = inf
         state.window = min(state.window, state.limit)
+
+
+@njit(cache=True, error_model="numpy")
+def _suspect(state: OwnRateState, p: OwnRateParameters, time: float, left: float) -> None:
+    """A queue that the drains of all flows of this law leave, several times in a row, is kept by others."""
+    if state.competing > 0.0:
+        if left < _GONE * state.drained:
+            state.competing = state.foreign = 0.0
+    elif left <= _LEFT * state.drained + state.spread:
+        state.foreign = min(state.foreign, 0.0)
+    else:
+        state.foreign += 1.0
+        if state.foreign >= p.patience_drains > 0.0 and state.window >= 1.0:
+            state.competing = 1.0
+            state.peak = max(state.window, _PART * state.fastest * state.rtt / (BITS_PER_BYTE * p.packet))
+            state.cut_s = time
+            if state.peak < _WORTH:
+                _give_up(state)
 
 
 @njit(cache=True, error_model="numpy")
@@ -188,25 +218,11 @@ def _end_drain(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
     """The least RTT is that of this period and the one before."""
     state.phase = CRUISE
     state.window = state.saved
-    left = state.drain_rtt - state.min_rtt
-    if left > _LEFT * state.before + state.spread and state.before > 0.0:
-        state.foreign = max(state.foreign, 0.0) + 1.0
-    elif state.compete > 0.0 and left < _GONE * state.before:
-        state.foreign = min(state.foreign, 0.0) - 1.0
-    else:
-        state.foreign = 0.0
-    if state.foreign >= _DRAINS and state.compete == 0.0:
-        state.compete = 1.0
-        pipe = max(state.fastest, state.fastest_before) * state.rtt / (BITS_PER_BYTE * p.packet)
-        state.peak = max(state.window, 0.5 * pipe)
-        state.cut_s = time
-    elif state.foreign <= -_DRAINS:
-        state.compete = 0.0
-        state.foreign = 0.0
-    state.fastest_before = state.fastest
-    state.fastest = 0.0
+    if state.drain_rtt < inf and state.drained > 0.0:
+        _suspect(state, p, time, state.drain_rtt - state.min_rtt)
+    state.fastest *= _FADES
     lowest = min(state.lowest_rtt, state.lowest_before)
-    if state.foreign <= 0.0 and state.compete == 0.0 or time - state.seen_s > _REMEMBERED:
+    if (state.foreign <= 0.0 and state.competing == 0.0) or time - state.seen_s > _REMEMBERED:
         state.min_rtt = lowest
         state.seen_s = time
     state.lowest_before = state.lowest_rtt
@@ -237,7 +253,7 @@ def _end_round(
     state.applied_s = time
     base = state.min_rtt
     queue = state.rtt - base
-    lost_now = gone > state.round_lost
+    before = state.round_lost
     x = state.window / state.rtt
     _room(state, time, span, gone)
     alpha = max(state.share * own_queue(p.packets, p.packets_per_root, x), _LEAST_QUEUE)
@@ -254,23 +270,24 @@ def _end_round(
         else:
             state.window = min(2.0 * state.window, max(4.0 * got / packet, 2.0 * FIRST_WINDOW))
     elif state.phase == CRUISE:
-        if state.compete > 0.0:
-            _compete(state, time, lost_now, share)
+        if state.competing > 0.0:
+            _compete(state, time, gone > before, share)
         else:
             _cruise(state, p, time, share, alpha, queue)
         if time >= state.probe_s:
             state.phase = DRAIN
             state.saved = state.window
             state.window = min(state.window, p.drain_share * pipe)
-            state.drain_until_s = time + p.probe_s / 8.0 + 2.0 * state.rtt
-            state.before = queue if queue * x > _FREE * alpha else 0.0
+            state.drain_until_s = time + _LASTS * p.probe_s + 2.0 * state.rtt
+            state.drained = queue if queue * x > _FREE * alpha else 0.0
             state.drain_rtt = inf
+            state.drain_s = time
             state.spread = spread
     elif share > 0.0:
         state.saved *= 1.0 - max(share, p.cut)
         state.limit, state.limit_s = state.saved, time
     fast = max(state.delivered_rate, state.rate_before) / (BITS_PER_BYTE * packet)
-    if state.phase != START and state.compete == 0.0:
+    if state.phase != START and state.competing == 0.0:
         state.window = min(state.window, MAX_BDPS * (fast * base + alpha) + MAX_PACKETS)
     state.window = max(state.window, _LEAST)
 

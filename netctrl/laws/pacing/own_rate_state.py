@@ -85,23 +85,26 @@ class OwnRateState:
     """[s]"""
     saved: float
     """Window before the drain [packet]"""
-    before: float
-    """Queueing delay before the drain [s]"""
-    spread: float
-    fastest: float
-    fastest_before: float
+    drain_s: float
+    """The drain began [s]"""
+    drained: float
+    """Queueing delay before it [s]; 0 where there was none to speak of"""
     drain_rtt: float
-    """Least RTT of the drain [s]"""
+    """Least RTT of packets sent in it [s]"""
+    spread: float
+    """Mean RTT less the least, of the round trip before it [s]"""
     seen_s: float
     """When the least RTT was seen last [s]"""
+    fastest: float
+    """Highest delivered rate of late [bit/s]"""
     foreign: float
     """Drains in a row that left most of the queue"""
-    compete: float
-    """1: Cubic's window, as others keep a queue"""
+    competing: float
+    """1: with Cubic's window, as others keep a queue"""
     peak: float
-    """Window before the last loss in competition [packet]"""
+    """Window at its last cut in competition [packet]"""
     cut_s: float
-    """Time of that loss [s]"""
+    """Time of this cut [s]"""
     lowest_rtt: float
     """Since the last drain [s]"""
     bad_rtt: float
@@ -126,7 +129,7 @@ class OwnRateParameters:
     noise_share: float
     drain_share: float
     probe_s: float
-    probe_rtts: float
+    patience_drains: float
     packet: float
     """[byte]"""
     min_rate: float
@@ -142,7 +145,7 @@ def own_rate_settings(law: OwnRatePacer) -> np.ndarray:
     return np.array(
         [
             *(law.queue_packets, law.queue_packets_per_root_rate, law.gain, law.tolerated_loss, law.cut, law.growth),
-            *(law.noise_share, law.drain_share, law.probe_s, law.probe_rtts, law.packet_size_bytes),
+            *(law.noise_share, law.drain_share, law.probe_s, law.patience_drains, law.packet_size_bytes),
             *(law.least_rate_bit_per_s, law.max_rate_bit_per_s, law.start_rate_bit_per_s),
         ]
     )

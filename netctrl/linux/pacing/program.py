@@ -65,6 +65,7 @@ def pace_program(law: PacingLaw | float, argv: Sequence[str], *, interval_s: flo
     again = scan = 0.0
     try:
         due = time.monotonic()
+        shared = time.time() - due  # laws whose drains are those of all senders need a clock that hosts share
         while child.poll() is None:
             now = time.monotonic()
             if now >= again:
@@ -72,7 +73,7 @@ def pace_program(law: PacingLaw | float, argv: Sequence[str], *, interval_s: flo
             if now >= scan:
                 places, scan = list(sockets_of(family)), now + _SCAN_S
             for pid, descriptor in places:
-                changes += _look(found, told, law, pid, descriptor, now)
+                changes += _look(found, told, law, pid, descriptor, now + shared)
             due = max(due + interval, now)
             time.sleep(max(due - time.monotonic(), 0.0))
     finally:

@@ -85,9 +85,10 @@ class OwnRatePacer(
     drain_share: float = 0.95
     """Data in flight in a drain, over delivered rate times least RTT."""
     probe_s: float = 4.0
-    """The queue is drained every max(this, `probe_rtts` least RTTs) [s]."""
-    probe_rtts: float = 50.0
-    """Least time between two drains, over the least RTT."""
+    """Drains begin at multiples of this on a clock that senders share to some 0.1 s [s]."""
+    patience_drains: float = 2.0
+    """Drains in a row that leave more than half of the queue, after which it is others' and the law has Cubic's window
+    (RFC 9438) until a drain empties the queue; 0: never."""
     packet_size_bytes: float = 1500.0
     """Size of a packet with its headers [byte]."""
     least_rate_bit_per_s: float = 1e4

@@ -7,6 +7,7 @@ import pytest
 
 import netctrl
 from netctrl.laws.rate.paced import PacedSender
+from netctrl.model.law import OwnRatePacer
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -14,9 +15,9 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 PACKET = 12e3
 
 
-def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0.0, seed=1):
+def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0.0, seed=1, beside=None):
     """Shares of flows, one for each RTT, and the link's measures in the second half. Jitter of a packet's time keeps
-    flows from meeting a full buffer by their phase."""
+    flows from meeting a full buffer by their phase. `beside`: keys of one more flow, the last."""
     mean = float(np.mean(rtts))
     line = Link(
         id="line",
@@ -32,6 +33,8 @@ def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0
         Flow(id=f"f{k}", count=1, path=("line",), rtt=rtt, sender=sender, start=(0.0, 1.0), ecn=False)
         for k, rtt in enumerate(rtts)
     )
+    if beside is not None:
+        flows += (Flow(id="other", count=1, path=("line",), rtt=rtts[0], start=1.0, ecn=False, **beside),)
     scenario = Scenario(
         links=(line,),
         flows=flows,
@@ -94,3 +97,38 @@ def test_the_word_is_its_law():
     law = settled(1e7, [0.02, 0.04], 1.0, duration=10.0, sender=PacedSender(law=netctrl.pacing(mode="own-rate").law))
     assert word[0].tolist() == law[0].tolist()
     assert word[1:] == law[1:]
+
+
+@pytest.mark.parametrize(
+    ("rate", "rtt", "bdps"), [(1e7, 0.02, 1.0), (1e7, 0.1, 4.0), (1e8, 0.02, 1.0), (1e8, 0.05, 4.0)]
+)
+@pytest.mark.parametrize("other", ["cubic", "bbr"])
+def test_beside_one_other_it_neither_starves_nor_is_starved(rate, rtt, bdps, other):
+    """A law that never competes has .01 to .11 but at 10 Mbit/s and 20 ms."""
+    shares = [
+        settled(rate, [rtt], bdps, duration=60.0, beside={"sender": other}, seed=seed)[0][0] for seed in range(1, 6)
+    ]
+    assert 0.25 <= np.mean(shares) <= 0.75
+
+
+def test_it_does_not_compete_where_it_is_told_not_to():
+    law = PacedSender(law=OwnRatePacer(patience_drains=0.0))
+    shares, *_ = settled(1e8, [0.05], 4.0, duration=60.0, sender=law, beside={"sender": "cubic"})
+    assert shares[0] < 0.1
+
+
+def test_after_the_other_has_left_the_queue_is_short_again():
+    """Cubic fills a buffer of 50 ms for 20 s; the second half of 100 s is without it."""
+    other = {"sender": "cubic", "stop": 20.0}
+    _, used, queue, lost = settled(1e8, [0.05], 1.0, duration=100.0, beside=other)
+    assert queue < 0.006
+    assert used > 0.97
+    assert lost == 0.0
+
+
+def test_its_own_kind_is_no_other():
+    """Round trips to 1:10, all flows at once and many: no queue beyond the certificate's."""
+    for rtts in ([0.01, 0.03, 0.1], [0.02] * 16, [0.2] * 4):
+        proof = netctrl.pacing(mode="own-rate", rtt_s=rtts[0], bottleneck_bit_per_s=1e8, flows=len(rtts)).certificate
+        _, _, queue, _ = settled(1e8, rtts, 4.0, duration=100.0)
+        assert queue < 1.6 * proof.equilibrium.queue_s
