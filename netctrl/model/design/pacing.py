@@ -63,8 +63,8 @@ class OwnRatePacer(
 
     All flows of a link see the same queueing delay q = a/x + c/√x, so all have the same rate. Each loss cuts the share
     of this queue that is kept, which time raises; a share of losses that is significantly above `tolerated_loss` cuts
-    the window. All flows drain the queue together to see the least RTT; a queue that this leaves is kept by others, beside
-    which the window is Cubic's.
+    the window. All flows drain the queue together to see the least RTT; a queue that this leaves is kept by others,
+    beside which the window is Cubic's.
 
     Source: docs/explanation/pacing.md; FAST TCP (Wei, Jin, Low, Hegde, IEEE/ACM ToN 14(6), 2006), where c = 0.
     """
@@ -119,7 +119,7 @@ class OwnRateEquilibrium(Record, frozen=True):
     queue_s: float
     """Queueing delay N α(C/N)/C that all flows see [s]."""
     worst_queue_s: float
-    """Most queueing delay after the starts where nobody else keeps a queue: what may be in flight, or the buffer [s]."""
+    """Most queueing delay after the starts, without others' queue: what may be in flight, or the buffer [s]."""
     pole: float
     """By which a difference of rates is multiplied in each round trip."""
     time_constant_s: float
