@@ -8,14 +8,15 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.link_rate.fir import BACKLOG, RATE, FirLaw, backpressure_fir, fir_law, static_fir
+from netctrl.laws.link_rate.credit import Prices, credit_prices, no_prices
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, WORK_CONSERVING, FirLaw, backpressure_fir, fir_law, static_fir
 from netctrl.laws.link_rate.routing import Routing, routing
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model
 from netctrl.scenario.network.graph import graph_of
-from netctrl.scenario.network.policy import Backpressure, Controlled, Fifo, HftracPolicy, StaticPacing
+from netctrl.scenario.network.policy import Backpressure, Controlled, CreditPolicy, Fifo, HftracPolicy, StaticPacing
 from netctrl.scenario.scenario import Scenario, checked_demands
 from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
@@ -33,6 +34,8 @@ class LinkProblem(NamedTuple):
     model: NetworkModel
     plant: LinkPlant
     taps: FirLaw
+    prices: Prices
+    """None of them without the credit law."""
     tiles: tuple[BlockedFir, BlockedFir]
     """The taps for the kernel: of several links together, and of one."""
     weight: np.ndarray | None
@@ -91,9 +94,21 @@ def link_problem(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkProb
     _check_standing(scenario, links)
     entering = injection @ np.array([demand.mean for demand in network.demands])
     taps = _taps(scenario, law, model, plant, entering - routes.lost[routes.load > 0.0])
-    return LinkProblem(
-        network, routes, model, plant, taps, blocked_fir(taps), _weight(scenario, network, model), initial
-    )
+    prices = no_prices(len(nominal))
+    if isinstance(scenario.control, CreditPolicy):
+        prices = network_prices(network, routes, model, plant.capacity, plant.buffer, taps.mode != WORK_CONSERVING)
+    weight = _weight(scenario, network, model)
+    return LinkProblem(network, routes, model, plant, taps, prices, blocked_fir(taps), weight, initial)
+
+
+def network_prices(
+    network: Network, routes: Routing, model: NetworkModel, capacity: np.ndarray, buffer: np.ndarray, paced: np.ndarray
+) -> Prices:
+    """Prices of the credit law for the links with traffic, from what the demands offer."""
+    used, mean = routes.load > 0.0, np.array([demand.mean for demand in network.demands])
+    shares = routes.rate[used].multiply(1.0 / np.where(mean > 0.0, mean, np.inf)).tocsr()
+    demands = shares, mean, model.std, routes.offered[used]
+    return credit_prices(model.coupling, model.injection, model.delay, *demands, capacity, buffer, paced)
 
 
 def link_state(ready: LinkProblem, runs: int) -> LinkState:
@@ -155,6 +170,8 @@ def _taps(
             return static_fir(nominal, np.zeros(len(nominal), dtype=bool))
         case StaticPacing():
             return static_fir(policy.factor * nominal, paced)
+        case CreditPolicy():
+            return static_fir(plant.capacity, paced)
         case Backpressure():
             return backpressure_fir(model.delay, model.coupling)
     if law is None:
