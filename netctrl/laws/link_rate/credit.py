@@ -23,7 +23,7 @@ _LATER = 0.6
 """Mean fill that controlled feeders leave, over that of independent arrivals: one number for all networks."""
 _UNBOUNDED = 1e300
 _SERIES, _FAR = 1e-6, 500.0
-"""Nearer to 0 the mean fill is ½ within rounding; further away exp is out of range."""
+"""Nearer to 0 the mean fill is ½ within rounding; above the other exp is out of range."""
 
 
 class Prices(NamedTuple):
@@ -101,7 +101,7 @@ def credit_prices(
     rounds = 2.0 * delay[k] + 2.0
     bounded = np.where(np.isfinite(buffer), buffer, _UNBOUNDED)
     wall = 2.0 * (capacity - offered) / np.maximum(all_, 1e-12 * capacity**2) * bounded
-    wall = np.where(np.abs(wall) < _SERIES, _SERIES, np.clip(wall, -_FAR, _FAR))
+    wall = np.where(np.abs(wall) < _SERIES, _SERIES, wall)
     kept = paced[k]
     return Prices(
         start=np.concatenate([[0], np.cumsum(np.bincount(k[kept], minlength=len(delay)))]),
@@ -114,8 +114,52 @@ def credit_prices(
         enters=injection @ mean,
         varies=np.sqrt(3.0 * _HELD * own),
         buffer=bounded,
-        later=np.where(np.isfinite(buffer), _LATER * (1.0 / wall - 1.0 / np.expm1(wall)), 0.0),
+        later=np.where(np.isfinite(buffer), _LATER * (1.0 / wall - 1.0 / np.expm1(np.minimum(wall, _FAR))), 0.0),
     )
+
+
+def lossless_fill(
+    prices: Prices, coupling: sp.csr_array, nominal: np.ndarray, capacity: np.ndarray, peak: np.ndarray, late: int = 0
+) -> np.ndarray:
+    """Fill of the buffers that feed each link up to which the link loses nothing, whatever comes.
+
+    A link k that sends has a forecast z of what is in the buffer of m then for which Σ_m c_mk (p(z) − later_m) is at
+    most its own fill. It knows what it sends itself. Others send at most C_j in place of f*_j, in each of the
+    n_k + lag_k + 1 intervals between its last news of m and the arrival of what it sends, and `late` more:
+
+        z ≤ B_m − (n_k + lag_k + 1 + late) D,  D = Σ_{j ≠ k} c_mj (C_j − f*_j) + peak_m − enters_m
+
+    is enough, as a buffer grows only when one of its feeders sends. So its feeders' mean fills, after they sent, may be
+    up to c_mk (p(B_m − ...) − later_m) − Σ_{m' ≠ m} c_m'k later_m'. Feeders without a bound have a fill of 0.
+
+    Parameters
+    ----------
+    prices : Prices
+    coupling : sparse array, shape (N, N)
+        Shares, which are what goes on in each interval.
+    nominal, capacity, peak : ndarray, shape (N,)
+        f*, C and the most that enters at each link, inf without a bound [bit/s].
+    late : int
+        Samples by which the newest message that is there may be late, lost ones included.
+
+    Returns
+    -------
+    ndarray, shape (N,)
+        inf: it cannot fill. Below 0: something may be lost even where its feeders are empty.
+    """
+    N = len(prices.buffer)
+    most, exceeds = coupling @ capacity + peak, coupling @ (capacity - nominal) + peak - prices.enters
+    found = np.full(N, np.inf)
+    for k in range(N):
+        pairs = range(prices.start[k], prices.start[k + 1])
+        charged = sum(prices.share[j] * prices.later[prices.link[j]] for j in pairs)
+        for j in pairs:
+            m, share = prices.link[j], prices.share[j]
+            rounds = prices.delay[k] + prices.lag[k] + 1 + late
+            z = prices.buffer[m] - rounds * (exceeds[m] - share * (capacity[k] - nominal[k]))
+            found[m] = min(found[m], share * fill(z, prices.spread[j], prices.buffer[m]) - charged if z > 0.0 else -1.0)
+    unpaced = (coupling > 0.0).sum(axis=1) > np.bincount(prices.link, minlength=N)
+    return np.where(most <= capacity, np.inf, np.where(unpaced | (peak > capacity), -1.0, found))
 
 
 @njit(inline="always")
@@ -143,7 +187,9 @@ def too_dear(prices: Prices, forecast: Numbers, link: int, here: float, rate: fl
     total = -fill(here - rate, prices.varies[link], prices.buffer[link])
     for j in range(prices.start[link], prices.start[link + 1]):
         following = prices.link[j]
-        ahead = fill(forecast[j] + prices.share[j] * rate, prices.spread[j], prices.buffer[following])
+        z = forecast[j] + prices.share[j] * rate
+        # Nothing is held back from a link that would have nothing to send, however uncertain that is.
+        ahead = fill(z, prices.spread[j], prices.buffer[following]) if z > 0.0 else 0.0
         total += prices.share[j] * (ahead - prices.later[following])
     return total > 0.0
 

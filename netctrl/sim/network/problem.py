@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue
+from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.link_rate.credit import Prices, credit_prices, no_prices
+from netctrl.laws.link_rate.credit import Prices, credit_prices, lossless_fill, no_prices
 from netctrl.laws.link_rate.fir import BACKLOG, RATE, WORK_CONSERVING, FirLaw, backpressure_fir, fir_law, static_fir
 from netctrl.laws.link_rate.routing import Routing, routing
 from netctrl.model.law import LinkRateLaw
@@ -109,6 +110,58 @@ def network_prices(
     shares = routes.rate[used].multiply(1.0 / np.where(mean > 0.0, mean, np.inf)).tocsr()
     demands = shares, mean, model.std, routes.offered[used]
     return credit_prices(model.coupling, model.injection, model.delay, *demands, capacity, buffer, paced)
+
+
+def lossless_fills(scenario: Scenario, *, peaks: Mapping[str, float] | None = None, late: int = 0) -> dict[str, float]:
+    """Fill of the buffers that feed each link up to which the credit law loses nothing at the link, whatever comes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Under demands, of control `credit`.
+    peaks : mapping, optional
+        Highest rates of demands by id [bit/s]; those of others have no bound.
+    late : int
+        Samples by which the newest message may be late, lost ones included.
+
+    Returns
+    -------
+    dict
+        Share of their buffers, by id of the link; inf where the link cannot fill, below 0 where nothing is certain.
+        A feeder without a bound on its buffer counts as empty.
+
+    Raises
+    ------
+    InvalidValue
+        Another control, or as in `link_problem`.
+
+    Examples
+    --------
+    Two sources share a line; its buffer holds 40 ms of what may be on the way beyond the mean.
+
+    >>> from netctrl.model.network import Demand, Link, Network
+    >>> from netctrl.scenario.builders import routed
+    >>> from netctrl.scenario.network.policy import CreditPolicy
+    >>> links = [Link(id=x, source=x, target="S", capacity=20e6, delay=0.01) for x in "AB"]
+    >>> links += [Link(id="out", source="S", target="D", capacity=30e6, buffer=400e3)]
+    >>> demands = [Demand(id=x, source=x, target="D", mean=10e6) for x in "AB"]
+    >>> network = Network(links=tuple(links), demands=tuple(demands))
+    >>> scenario = routed(network, duration=20.0, interval=0.01, control=CreditPolicy())
+    >>> round(lossless_fills(scenario)["out"], 3), round(lossless_fills(scenario, late=10)["out"], 3)
+    (0.875, 0.562)
+    """
+    if not isinstance(scenario.control, CreditPolicy):
+        got = None if scenario.control is None else scenario.control.__struct_config__.tag
+        raise InvalidValue("control", got, "credit")
+    checked_whole("late", late, "a whole number of samples of at least 0")
+    ready = link_problem(scenario)
+    peak = np.array([(peaks or {}).get(demand.id, np.inf) for demand in ready.network.demands])
+    enters = np.zeros(ready.model.n_links)
+    rows = ready.model.injection.tocoo()
+    np.add.at(enters, rows.row, rows.data * peak[rows.col])
+    plant = ready.plant
+    found = lossless_fill(ready.prices, ready.model.coupling, plant.nominal, plant.capacity, enters, late)
+    return dict(zip(ready.model.links, found.tolist(), strict=True))
 
 
 def link_state(ready: LinkProblem, runs: int) -> LinkState:

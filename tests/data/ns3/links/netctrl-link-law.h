@@ -293,7 +293,8 @@ TooDear(const Prices& prices, const std::vector<double>& forecast, int64_t link,
     for (int64_t j = prices.start[link]; j < prices.start[link + 1]; ++j)
     {
         const int64_t following = prices.link[j];
-        const double ahead = Fill(forecast[j] + prices.share[j] * rate, prices.spread[j], prices.buffer[following]);
+        const double z = forecast[j] + prices.share[j] * rate;
+        const double ahead = z > 0.0 ? Fill(z, prices.spread[j], prices.buffer[following]) : 0.0;
         total += prices.share[j] * (ahead - prices.later[following]);
     }
     return total > 0.0;
