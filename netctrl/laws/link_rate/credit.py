@@ -201,7 +201,7 @@ def granted(prices: Prices, forecast: Numbers, link: int, here: float, most: flo
         return most
     low = 0.0
     high = most
-    for _halving in range(24):
+    for _halving in range(16):
         middle = 0.5 * (low + high)
         if too_dear(prices, forecast, link, here, middle):
             high = middle

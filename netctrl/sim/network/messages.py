@@ -40,7 +40,9 @@ def run_with_messages(
     Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without. With
     `routes`, of ticks, demands are kept apart.
     """
-    N, steps, rates = ready.model.n_links, scenario.steps, rates_by_messages(scenario, ready, law)
+    N, steps = ready.model.n_links, scenario.steps
+    made = link_rates if len(ready.prices.link) else rates_by_messages  # the other kernel runs sums in time
+    rates = made(scenario, ready, law)
     S, messages = rates.ticks, rates.messages
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]

@@ -310,7 +310,7 @@ Granted(const Prices& prices, const std::vector<double>& forecast, int64_t link,
     }
     double low = 0.0;
     double high = most;
-    for (int64_t Halving = 0; Halving < 24; ++Halving)
+    for (int64_t Halving = 0; Halving < 16; ++Halving)
     {
         const double middle = 0.5 * (low + high);
         if (TooDear(prices, forecast, link, here, middle))
