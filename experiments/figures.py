@@ -41,7 +41,7 @@ FIGURES = tuple(
     f"{paper}/{name}"
     for paper, names in {
         "arc": "fig03 configuration onset peers fig04 loads.fig05 loads.fig06 loads.fig07 loads.fig08 loads.fig11",
-        "hftrac": "architectures norms limits fig02 fig03 fig06 fig07 fig08 fig10 fig11 fig12 fig13 fig15 fig16",
+        "hftrac": "architectures norms limits fig02 fig03 fig06 fig07 fig08 credit fig10 fig11 fig12 fig13 fig15 fig16",
         "connet": "fig03 fig05 fig07 fig10 fig12 fig13 fig14 ns3",
         "mpcc": "fig03 fig05 fig06 weights ns3",
         "pacing": "fig02 fig03 fig04 fig05 bbr freeze parameters ns3",

@@ -65,7 +65,7 @@ INNER = {
     "netctrl.mpc.plan": "MpcPlan",
     "netctrl.mpc.qp.program": "QPSolution QuadraticProgram",
     "netctrl.mpc.receding": "receding_controller start_receding step_receding",
-    "netctrl.scenario.network.policy": "Backpressure DesignPolicy Fifo HftracPolicy StaticPacing",
+    "netctrl.scenario.network.policy": "Backpressure CreditPolicy DesignPolicy Fifo HftracPolicy StaticPacing",
     "netctrl.scenario.figures": "Estimate Figure",
     "netctrl.scenario.result": "Result",
     "netctrl.scenario.labelled": "Labelled",
@@ -362,7 +362,7 @@ RESULTS = {
 }
 """What netctrl makes and a user reads."""
 ELSEWHERE = {
-    *("AgentConfig", "Backpressure", "DesignPolicy", "Fifo", "MpcCourse"),
+    *("AgentConfig", "Backpressure", "CreditPolicy", "DesignPolicy", "Fifo", "MpcCourse"),
     *("HftracPolicy", "HtbClass", "MarkingConfig", "InterfaceMap", "StaticPacing", "TcFifo"),
     *("TokenBucket", "connet_on_linux", "hftrac_on_linux", "pace_many", "sweep_to_file", "__version__"),
 }

@@ -95,7 +95,7 @@ def _network(case: Case, job: Job) -> Program:
     from netctrl.sim.network.plan import link_plan, run_tables
 
     scenario, made, runs = case.scenario, job.provenance(case.scenario, "numpy", "scipy"), job.numbers
-    plan = link_plan(scenario, link_rate_law(case))
+    plan = link_plan(scenario, link_rate_law(case), sampled_delays=bool(job.options.get("sampled_delays")))
     tables = {table_name(run): table for run, table in zip(runs, run_tables(scenario, plan, runs), strict=True)}
     return Program(
         {**render(scenario, plan, provenance=made, **job.options), **tables},

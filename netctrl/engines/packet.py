@@ -30,7 +30,7 @@ def _network(case: Case, job: Job) -> Result:
     from netctrl.sim.network.plan import link_plan
     from netctrl.sim.packet.network import simulate_network_packets
 
-    plan = link_plan(case.scenario, link_rate_law(case))
+    plan = link_plan(case.scenario, link_rate_law(case), sampled_delays=bool(job.options.get("sampled_delays")))
     options: dict[str, Any] = {"n_jobs": job.n_jobs, "watch": job.watch, **job.told, **job.options}
     return simulate_network_packets(case.scenario, plan, job.numbers, **options)
 

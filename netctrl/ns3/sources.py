@@ -10,6 +10,7 @@ from threading import Lock
 from netctrl.core.register import TCP_SENDERS, WINDOW_LAWS
 from netctrl.laws.aqm.law import QueueLaw
 from netctrl.laws.aqm.records import Queue
+from netctrl.laws.link_rate.credit import Prices
 from netctrl.laws.link_rate.distributed_step import LinkRates, command_link, link_acts, measure_link, start_links
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step
@@ -84,7 +85,7 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
         "netctrl-centre.h": records_header("centre", _CENTRE, [Centre]),
         "netctrl-laws.h": laws_header([*library_laws(), *queues], dual=True, scalable=[TCP_SENDERS["prague"]]),
         "netctrl-link-law.h": functions_header(
-            "link-law", _LINK_LAW, rates, "netctrl-arrays.h", visited=(FirSums, Feeds, LinkRates)
+            "link-law", _LINK_LAW, rates, "netctrl-arrays.h", visited=(FirSums, Feeds, Prices, LinkRates)
         ),
         "netctrl-pacing-laws.h": functions_header(
             "pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step), visited=pacing

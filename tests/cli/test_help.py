@@ -213,5 +213,6 @@ def test_list_says_which_engines_have_a_law(capsys):
     laws = {(each["kind"], each["name"]): each for each in json.loads(capsys.readouterr().out)["laws"]}
     assert laws["queue", "red"]["engines"] == ["fluid", "packet", "ns3"]
     assert laws["data-centre sender", "hpcc"]["engines"] == ["packet", "ns3"]
+    assert laws["link rate", "credit"]["engines"] == ["fluid", "packet", "ns3", "kernel"]
     assert laws["link rate", "backpressure"]["engines"] == ["fluid", "ns3"]
     assert all(each["engines"] and each["what"] for each in laws.values())

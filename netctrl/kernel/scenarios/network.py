@@ -18,7 +18,7 @@ from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import joined, simulation_result
 from netctrl.model.io.provenance import Provenance
 from netctrl.scenario.network.plan import FlowLinks, LinkPlan, RunDraws
-from netctrl.scenario.network.policy import Controlled, StaticPacing
+from netctrl.scenario.network.policy import Controlled, CreditPolicy, StaticPacing
 from netctrl.scenario.network.runs import RunFigures, run_figures, tcp_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
@@ -51,7 +51,7 @@ def network_run(scenario: Scenario, plan: LinkPlan, draws: RunDraws, flows: Sequ
     if isinstance(policy, StaticPacing):
         desired = zip(plan.links, (policy.factor * plan.nominal).tolist(), plan.paced, strict=True)
         rates = {name: rate for name, rate, paced in desired if paced}
-    if isinstance(policy, Controlled):
+    if isinstance(policy, Controlled | CreditPolicy):
         place = np.array([scenario.link_ids.index(name) for name in plan.links])
         control = FlowLinks(plan, place, draws, scenario.interval, scenario.steps)
     demands = {flow.id: draws.rates[:, [i]] for i, flow in enumerate(scenario.flows)}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from netctrl.core.jit import njit
+from netctrl.laws.link_rate.credit import Prices, granted
 from netctrl.laws.link_rate.distributed import BACKLOG_INNOVATION, RATE_INNOVATION
 from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKLOG, RATE, SATURATION_ERROR, Feeds, FirSums
 from netctrl.laws.record import Grid, Numbers, WholeGrid, WholeNumbers
@@ -51,6 +52,8 @@ class LinkRates(NamedTuple):
     """(N, N) age from which on link l hears what link k measured; what the law takes earlier is known without"""
     mask: int
     """samples that are remembered, a power of 2, less one"""
+    prices: Prices
+    """by which links send less than their sums where the next buffers are full"""
 
 
 class Measured(NamedTuple):
@@ -77,13 +80,16 @@ class LinkMemory(NamedTuple):
     """(messages, samples) tick at which a message is there; -1: it was lost"""
     command: Numbers
     """(N) rates in force, before limits"""
+    forecast: Numbers
+    """(E) of the prices' pairs, in the last sample"""
 
 
 def link_memory(law: LinkRates, phase: np.ndarray) -> LinkMemory:
     """Before the first tick: all was as it is wanted. `phase`, (N,), is the tick at which each link acts."""
     N, slots = len(law.nominal), law.mask + 1
     arrival = np.empty((max(law.messages, 1), slots), dtype=np.int64)
-    memory = LinkMemory(np.asarray(phase, dtype=np.int64), np.zeros((_KINDS * N, slots)), arrival, np.empty(N))
+    measured, forecast = np.zeros((_KINDS * N, slots)), np.zeros(len(law.prices.link))
+    memory = LinkMemory(np.asarray(phase, dtype=np.int64), measured, arrival, np.empty(N), forecast)
     start_links(law, memory)
     return memory
 
@@ -192,12 +198,54 @@ def measure_link(law: LinkRates, memory: LinkMemory, link: int, seen: Measured, 
 
 
 @njit(inline="always")
+def newest_heard(law: LinkRates, memory: LinkMemory, at: int, of: int, lag: int, tick: int) -> int:
+    """Newest sample of link `of`, at least `lag` old, that link `at` has heard; none if it is out of memory."""
+    wanted = tick // law.ticks - lag
+    if law.messages == 0 or at == of:
+        return wanted
+    if memory.phase[of] > memory.phase[at]:  # it has not acted yet in this interval
+        wanted -= 1
+    oldest = max(tick // law.ticks - law.mask + lag, NEVER)
+    when = memory.arrival[law.line[at, of], wanted & law.mask]
+    while wanted > oldest and (when == NEVER or when > tick):
+        wanted -= 1
+        when = memory.arrival[law.line[at, of], wanted & law.mask]
+    return wanted
+
+
+@njit(inline="always")
+def priced_rate(law: LinkRates, memory: LinkMemory, link: int, tick: int, most: float) -> float:
+    """Rate of a link by its prices, up to `most`: what it hasn't heard is nominal, or forecast from older samples."""
+    N = len(law.nominal)
+    sample = tick // law.ticks
+    oldest = max(sample - law.mask + law.prices.delay[link], NEVER)
+    here = memory.measured[BACKLOG * N + link, sample & law.mask] + law.prices.enters[link]
+    for j in range(law.feeds.start[link], law.feeds.start[link + 1]):
+        feeder = law.feeds.link[j]
+        wanted = sample - law.prices.lag[feeder] + 1
+        heard = newest_heard(law, memory, link, feeder, law.feeds.delay[j], tick)
+        rate = memory.measured[RATE * N + feeder, wanted & law.mask] if heard >= wanted else law.nominal[feeder]
+        here += law.feeds.share[j] * rate
+    for j in range(law.prices.start[link], law.prices.start[link + 1]):
+        following = law.prices.link[j]
+        heard = newest_heard(law, memory, link, following, law.prices.delay[link], tick)
+        waits = memory.measured[BACKLOG * N + following, heard & law.mask] if heard > oldest else law.setpoint
+        for arrives in range(heard, sample + law.prices.lag[link]):
+            sent = memory.measured[RATE * N + link, (arrives - law.prices.lag[link] + 1) & law.mask]
+            waits = max(waits + law.prices.other[j] + law.prices.share[j] * sent, 0.0)
+        memory.forecast[j] = waits + law.prices.other[j]
+    return granted(law.prices, memory.forecast, link, here, most)
+
+
+@njit(inline="always")
 def command_link(law: LinkRates, memory: LinkMemory, link: int, tick: int, received: bool) -> None:
     """The rate of a link from its tick on, before limits; `received`: whether a central controller's command comes."""
     if law.central and not received:
         memory.command[link] = law.nominal[link]
     else:
         memory.command[link] = fir_sum(law, memory, law.control, link, tick)
+        if law.prices.start[link + 1] > law.prices.start[link]:
+            memory.command[link] = priced_rate(law, memory, link, tick, memory.command[link])
 
 
 @njit(cache=True, error_model="numpy")

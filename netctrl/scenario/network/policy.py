@@ -97,6 +97,20 @@ def static_rates(scenario: Any) -> dict[str, float]:
     }
 
 
+class CreditPolicy(_Paced, frozen=True, kw_only=True, tag="credit"):
+    """A link sends until a bit costs more in the next buffers than in its own; nothing to tune, for all loads.
+
+    A buffer's price is its mean fill, as forecast for the time when the bit is there from the last backlog heard and
+    what is on its way; see `netctrl.laws.link_rate.credit`.
+    """
+
+    messages: Messages = Messages()
+    """How links hear of the next ones."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, links=texts, messages=record(Messages))
+
+
 class Controlled(_Paced, frozen=True, kw_only=True):
     """A policy whose controllers set the rates of links, once in each interval, by a law of the scenario's network."""
 
@@ -166,9 +180,9 @@ class LinkLaw(NamedTuple):
 
 
 _OTHERS = tuple(LINK_LAWS[name].record for name in LINK_LAWS.usable())
-POLICIES = (Fifo, StaticPacing, Backpressure, HftracPolicy, DesignPolicy, *_OTHERS)
+POLICIES = (Fifo, StaticPacing, Backpressure, CreditPolicy, HftracPolicy, DesignPolicy, *_OTHERS)
 if TYPE_CHECKING:
-    Policy = Fifo | StaticPacing | Backpressure | Controlled
+    Policy = Fifo | StaticPacing | Backpressure | CreditPolicy | Controlled
 else:
     Policy = reduce(or_, POLICIES)
 """Every kind of policy; in a file, `kind` selects it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from netctrl.laws.link_rate.credit import Prices
 from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
 from netctrl.laws.link_rate.distributed_step import NEVER, LinkRates, link_memory
 from netctrl.laws.link_rate.fir import LINEAR, Feeds, FirLaw, packed
@@ -13,11 +14,14 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demand_fluid import demand_contents, demand_fluid, demand_sums, demands_of_run
 from netctrl.sim.network.demand_kernel import DemandRoutes
 from netctrl.sim.network.demands import DemandSource
+from netctrl.sim.network.kernel import LinkPlant
 from netctrl.sim.network.message_kernel import MessageState, advance_messages
 from netctrl.sim.network.problem import LinkProblem, LinkRuns, power_of_2
 
 _TICKS = 8
 """An interval, where links act out of step."""
+_REMEMBERED = 16
+"""Samples that a message may be late, or lost one after the other, before nominal rates stand for it."""
 _CHUNK = 1000  # intervals
 _LOSS, _JITTER, _RECEIVED, _PHASE = 1, 2, 3, 4  # streams of a run, beside that of its traffic
 
@@ -36,7 +40,9 @@ def run_with_messages(
     Loss, lateness and moments have random streams of their own in each run: the traffic is the same as without. With
     `routes`, of ticks, demands are kept apart.
     """
-    N, steps, rates = ready.model.n_links, scenario.steps, rates_by_messages(scenario, ready, law)
+    N, steps = ready.model.n_links, scenario.steps
+    made = link_rates if len(ready.prices.link) else rates_by_messages  # the other kernel runs sums in time
+    rates = made(scenario, ready, law)
     S, messages = rates.ticks, rates.messages
     streams = [_streams(scenario.seed, run) for run in numbers]
     phases = [stream[_PHASE].integers(0, S, N) for stream in streams]
@@ -91,8 +97,16 @@ def message_table(scenario: Scenario, run: int, messages: int, N: int) -> tuple[
     return phase, *_draws(scenario, stream, S, scenario.steps, messages, N)
 
 
-def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tuple[np.ndarray, np.ndarray, int]:
-    """Numbers of the messages from k to l, the age from which on each is used, and how many messages there are."""
+def message_lines(
+    heard: DistributedLaw,
+    law: LinkRateLaw | None,
+    N: int,
+    more: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Numbers of the messages from k to l, the age from which on each is used, and how many messages there are.
+
+    `more` are links, others of which they hear too, and from which age on.
+    """
     line, least = np.full((N, N), NEVER), np.zeros((N, N), dtype=np.int64)
     if heard.central and isinstance(law, StaticGain):  # one message informs the controller, for all links
         line[:] = np.arange(N)
@@ -104,6 +118,8 @@ def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tup
     unused = np.iinfo(np.int64).max
     least[:] = unused
     np.minimum.at(least, (at, of), np.concatenate([taps.lag for taps in laws]))
+    if more is not None:
+        np.minimum.at(least, more[:2], more[2])
     line[least != unused] = 0
     np.fill_diagonal(line, NEVER)
     pairs = line != NEVER
@@ -111,11 +127,18 @@ def message_lines(heard: DistributedLaw, law: LinkRateLaw | None, N: int) -> tup
     return line, least, int(pairs.sum())
 
 
+def link_rates(scenario: Scenario, ready: LinkProblem, law: LinkRateLaw | None) -> LinkRates:
+    """Law of a network with a scenario's messages."""
+    if messages_of(scenario.control).ideal:
+        return rates_in_time(ready)
+    return rates_by_messages(scenario, ready, law)
+
+
 def rates_in_time(ready: LinkProblem) -> LinkRates:
     """Law of a network whose links act simultaneously and receive all messages in time."""
     N, plant, control = ready.model.n_links, ready.plant, ready.taps
-    feeds = Feeds(plant.coupled_start, plant.coupled_link, plant.coupled_delay, plant.coupled_share)
     alone = control.alone or not control.innovations
+    feeds = _no_feeds(N) if alone and not len(ready.prices.link) else _feeds(plant)
     nobody = np.zeros((0, 0), dtype=np.int64)
     return LinkRates(
         nominal=ready.initial_rate,
@@ -124,20 +147,23 @@ def rates_in_time(ready: LinkProblem) -> LinkRates:
         predicted=_nothing(N).sums,
         foresees=control.innovations,
         expected=control.expected,
-        feeds=_no_feeds(N) if alone else feeds,
+        feeds=feeds,
         central=False,
         ticks=1,
         messages=0,
         line=nobody,
         least=nobody,
-        mask=power_of_2(max(control.memory, 0 if alone else int(feeds.delay.max(initial=0))) + 2) - 1,
+        mask=power_of_2(max(control.memory, int(feeds.delay.max(initial=0)), _looks_back(ready.prices)) + 2) - 1,
+        prices=ready.prices,
     )
 
 
 def rates_by_messages(scenario: Scenario, ready: LinkProblem, law: LinkRateLaw | None) -> LinkRates:
     """Law of a network whose links may act unsynchronised and communicate by messages."""
     N, heard = ready.model.n_links, distributed_problem(ready, law)
-    line, least, messages = message_lines(heard, law, N)
+    priced, feeds = len(ready.prices.link) > 0, _feeds(ready.plant)
+    line, least, messages = message_lines(heard, law, N, _priced_lines(ready.prices, feeds) if priced else None)
+    memory = max(heard.control.memory, heard.predicted.memory, _looks_back(ready.prices) + priced * _REMEMBERED)
     return LinkRates(
         nominal=ready.initial_rate,
         setpoint=ready.plant.backlog_setpoint,
@@ -145,13 +171,14 @@ def rates_by_messages(scenario: Scenario, ready: LinkProblem, law: LinkRateLaw |
         predicted=heard.predicted.sums,
         foresees=False,
         expected=np.zeros(N),
-        feeds=_no_feeds(N),
+        feeds=feeds if priced else _no_feeds(N),
         central=heard.central,
         ticks=ticks(scenario),
         messages=messages,
         line=line,
         least=least,
-        mask=power_of_2(max(heard.control.memory, heard.predicted.memory) + 4) - 1,
+        mask=power_of_2(memory + 4) - 1,
+        prices=ready.prices,
     )
 
 
@@ -165,6 +192,23 @@ def distributed_problem(ready: LinkProblem, law: LinkRateLaw | None) -> Distribu
 
 def _nothing(N: int) -> FirLaw:
     return packed([], np.zeros(N), np.ones(N, dtype=bool))
+
+
+def _feeds(plant: LinkPlant) -> Feeds:
+    return Feeds(plant.coupled_start, plant.coupled_link, plant.coupled_delay, plant.coupled_share)
+
+
+def _looks_back(prices: Prices) -> int:
+    """Samples of its own rate that a link's forecast takes."""
+    return 2 * int(prices.delay.max(initial=0))
+
+
+def _priced_lines(prices: Prices, feeds: Feeds) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Links that hear, those of which they do, and from which age on: the next ones, and those that feed them."""
+    N = len(prices.delay)
+    ahead, behind = np.repeat(np.arange(N), np.diff(prices.start)), np.repeat(np.arange(N), np.diff(feeds.start))
+    at, of = np.concatenate([ahead, behind]), np.concatenate([prices.link, feeds.link])
+    return at, of, np.concatenate([prices.delay[ahead], feeds.delay])
 
 
 def _no_feeds(N: int) -> Feeds:

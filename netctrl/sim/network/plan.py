@@ -14,14 +14,14 @@ from netctrl.scenario.network.policy import Backpressure, messages_of
 from netctrl.scenario.network.runs import scenario_trace, tcp_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
-from netctrl.sim.network.messages import message_table, rates_by_messages, rates_in_time
+from netctrl.sim.network.messages import link_rates, message_table
 from netctrl.sim.network.problem import LinkProblem, link_problem
 
 _MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
 
 
-def link_plan(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkPlan:
+def link_plan(scenario: Scenario, law: LinkRateLaw | None = None, *, sampled_delays: bool = False) -> LinkPlan:
     """Routes and numbers of the fluid's run.
 
     Raises
@@ -30,9 +30,10 @@ def link_plan(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkPlan:
         As in `netctrl.sim.network.problem`; also backpressure.
     """
     if isinstance(scenario.control, Backpressure):
-        takes = "fifo, static, hftrac or design; backpressure reads the next queues continuously"
+        takes = "fifo, static, credit, hftrac or design; backpressure reads the next queues continuously"
         raise InvalidValue("control.kind", "backpressure", takes)
-    ready, ideal = link_problem(scenario, law), messages_of(scenario.control).ideal
+    ready = link_problem(scenario, law)
+    prices = ready.prices._replace(lag=ready.prices.delay + sampled_delays)  # packets aren't stored for an interval
     return LinkPlan(
         network=ready.network,
         links=ready.model.links,
@@ -41,7 +42,7 @@ def link_plan(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkPlan:
         nominal=ready.plant.nominal,
         weight=ready.weight,
         paced=ready.taps.mode != WORK_CONSERVING,
-        law=rates_in_time(ready) if ideal else rates_by_messages(scenario, ready, law),
+        law=link_rates(scenario, ready._replace(prices=prices), law),
     )
 
 

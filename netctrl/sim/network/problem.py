@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.core.errors import InvalidValue
+from netctrl.core.errors import InvalidValue, checked_whole
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.link_rate.fir import BACKLOG, RATE, FirLaw, backpressure_fir, fir_law, static_fir
+from netctrl.laws.link_rate.credit import Prices, credit_prices, lossless_fill, no_prices
+from netctrl.laws.link_rate.fir import BACKLOG, RATE, WORK_CONSERVING, FirLaw, backpressure_fir, fir_law, static_fir
 from netctrl.laws.link_rate.routing import Routing, routing
 from netctrl.model.law import LinkRateLaw
 from netctrl.model.network import Link, Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.plants.linearize import network_model
 from netctrl.scenario.network.graph import graph_of
-from netctrl.scenario.network.policy import Backpressure, Controlled, Fifo, HftracPolicy, StaticPacing
+from netctrl.scenario.network.policy import Backpressure, Controlled, CreditPolicy, Fifo, HftracPolicy, StaticPacing
 from netctrl.scenario.scenario import Scenario, checked_demands
 from netctrl.sim.network.blocked_fir import WIDE, BlockedFir, blocked_fir
 from netctrl.sim.network.kernel import LANES, LinkPlant, LinkState
@@ -33,6 +35,8 @@ class LinkProblem(NamedTuple):
     model: NetworkModel
     plant: LinkPlant
     taps: FirLaw
+    prices: Prices
+    """None of them without the credit law."""
     tiles: tuple[BlockedFir, BlockedFir]
     """The taps for the kernel: of several links together, and of one."""
     weight: np.ndarray | None
@@ -91,9 +95,73 @@ def link_problem(scenario: Scenario, law: LinkRateLaw | None = None) -> LinkProb
     _check_standing(scenario, links)
     entering = injection @ np.array([demand.mean for demand in network.demands])
     taps = _taps(scenario, law, model, plant, entering - routes.lost[routes.load > 0.0])
-    return LinkProblem(
-        network, routes, model, plant, taps, blocked_fir(taps), _weight(scenario, network, model), initial
-    )
+    prices = no_prices(len(nominal))
+    if isinstance(scenario.control, CreditPolicy):
+        prices = network_prices(network, routes, model, plant.capacity, plant.buffer, taps.mode != WORK_CONSERVING)
+    weight = _weight(scenario, network, model)
+    return LinkProblem(network, routes, model, plant, taps, prices, blocked_fir(taps), weight, initial)
+
+
+def network_prices(
+    network: Network, routes: Routing, model: NetworkModel, capacity: np.ndarray, buffer: np.ndarray, paced: np.ndarray
+) -> Prices:
+    """Prices of the credit law for the links with traffic, from what the demands offer."""
+    used, mean = routes.load > 0.0, np.array([demand.mean for demand in network.demands])
+    shares = routes.rate[used].multiply(1.0 / np.where(mean > 0.0, mean, np.inf)).tocsr()
+    demands = shares, mean, model.std, routes.offered[used]
+    return credit_prices(model.coupling, model.injection, model.delay, *demands, capacity, buffer, paced)
+
+
+def lossless_fills(scenario: Scenario, *, peaks: Mapping[str, float] | None = None, late: int = 0) -> dict[str, float]:
+    """Fill of the buffers that feed each link up to which the credit law loses nothing at the link, whatever comes.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        Under demands, of control `credit`.
+    peaks : mapping, optional
+        Highest rates of demands by id [bit/s]; those of others have no bound.
+    late : int
+        Samples by which the newest message may be late, lost ones included.
+
+    Returns
+    -------
+    dict
+        Share of their buffers, by id of the link; inf where the link cannot fill, below 0 where nothing is certain.
+        A feeder without a bound on its buffer counts as empty.
+
+    Raises
+    ------
+    InvalidValue
+        Another control, or as in `link_problem`.
+
+    Examples
+    --------
+    Two sources share a line; its buffer holds 40 ms of what may be on the way beyond the mean.
+
+    >>> from netctrl.model.network import Demand, Link, Network
+    >>> from netctrl.scenario.builders import routed
+    >>> from netctrl.scenario.network.policy import CreditPolicy
+    >>> links = [Link(id=x, source=x, target="S", capacity=20e6, delay=0.01) for x in "AB"]
+    >>> links += [Link(id="out", source="S", target="D", capacity=30e6, buffer=400e3)]
+    >>> demands = [Demand(id=x, source=x, target="D", mean=10e6) for x in "AB"]
+    >>> network = Network(links=tuple(links), demands=tuple(demands))
+    >>> scenario = routed(network, duration=20.0, interval=0.01, control=CreditPolicy())
+    >>> round(lossless_fills(scenario)["out"], 3), round(lossless_fills(scenario, late=10)["out"], 3)
+    (0.875, 0.562)
+    """
+    if not isinstance(scenario.control, CreditPolicy):
+        got = None if scenario.control is None else scenario.control.__struct_config__.tag
+        raise InvalidValue("control", got, "credit")
+    checked_whole("late", late, "a whole number of samples of at least 0")
+    ready = link_problem(scenario)
+    peak = np.array([(peaks or {}).get(demand.id, np.inf) for demand in ready.network.demands])
+    enters = np.zeros(ready.model.n_links)
+    rows = ready.model.injection.tocoo()
+    np.add.at(enters, rows.row, rows.data * peak[rows.col])
+    plant = ready.plant
+    found = lossless_fill(ready.prices, ready.model.coupling, plant.nominal, plant.capacity, enters, late)
+    return dict(zip(ready.model.links, found.tolist(), strict=True))
 
 
 def link_state(ready: LinkProblem, runs: int) -> LinkState:
@@ -155,6 +223,8 @@ def _taps(
             return static_fir(nominal, np.zeros(len(nominal), dtype=bool))
         case StaticPacing():
             return static_fir(policy.factor * nominal, paced)
+        case CreditPolicy():
+            return static_fir(plant.capacity, paced)
         case Backpressure():
             return backpressure_fir(model.delay, model.coupling)
     if law is None:

@@ -157,7 +157,7 @@ def _run_block(
     routes: DemandRoutes | None,
 ) -> LinkRuns:
     source = DemandSource(scenario, numbers, trace=trace)
-    if not messages_of(scenario.control).ideal:
+    if not messages_of(scenario.control).ideal or len(ready.prices.link):
         return run_with_messages(scenario, ready, law, source, numbers, watch, routes)
     state = link_state(ready, len(numbers))
     fluid = None if routes is None else demand_fluid(ready, routes, len(numbers))

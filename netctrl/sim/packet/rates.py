@@ -20,7 +20,7 @@ from netctrl.laws.link_rate.distributed_step import (
 )
 from netctrl.scenario.network.decided import DecidedRates, RateDecider
 from netctrl.scenario.network.plan import FlowLinks, RunDraws
-from netctrl.scenario.network.policy import StaticPacing
+from netctrl.scenario.network.policy import static_rates
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.packet.kernel import advance_packets
 from netctrl.sim.packet.links.links import pace_link, settle
@@ -92,10 +92,9 @@ def rate_control(scenario: Scenario, link: np.ndarray, found: FlowLinks | None) 
         plan, place = found.plan, found.place
         start_pacing(link, place[plan.paced], plan.law.nominal[plan.paced])
         return RateControl(plan.law, place, plan.paced, found.draws, round(found.interval * 1e9), found.steps)
-    policy = scenario.control
-    if isinstance(policy, StaticPacing):
-        rows = np.array([k for k, each in enumerate(scenario.links) if not policy.links or each.id in policy.links])
-        start_pacing(link, rows, policy.factor * link[rows, LINK["rate"]])
+    rates = static_rates(scenario)
+    rows = [row for row, each in enumerate(scenario.links) if each.id in rates]
+    start_pacing(link, np.array(rows, dtype=np.int64), np.array([*rates.values()]))
     return None
 
 

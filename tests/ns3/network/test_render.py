@@ -41,6 +41,7 @@ from netctrl.scenario.builders import routed
 from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import (
     Backpressure,
+    CreditPolicy,
     Fifo,
     HftracPolicy,
     Messages,
@@ -53,7 +54,7 @@ from netctrl.sim.network import plan as link_plan_module
 from netctrl.sim.network.demands import DemandSource
 from netctrl.sim.network.kernel import advance_links, command_links
 from netctrl.sim.network.message_kernel import advance_messages
-from netctrl.sim.network.messages import message_state, message_table, rates_by_messages
+from netctrl.sim.network.messages import message_state, message_table
 from netctrl.sim.network.plan import link_plan, run_tables
 from netctrl.sim.network.problem import link_problem, link_state
 
@@ -228,6 +229,7 @@ LAWS: dict[str, Scenario] = {
     "partly paced": scenario(coordinated(links=("e2", "s13"))),
     "late": scenario(coordinated(), LATE),
     "late exact": scenario(coordinated("exact"), LATE),
+    "late credit": scenario(CreditPolicy(), LATE),
     "late centralized": scenario(
         coordinated(architecture="centralized", horizon="auto", information_delay=2), Messages(loss=0.2)
     ),
@@ -343,7 +345,7 @@ def late(requested: Scenario) -> tuple[list[float], np.ndarray]:
     """The same where messages may be late."""
     law = netctrl.scenario_law(requested)
     ready = link_problem(requested, law)
-    N, rates = ready.model.n_links, rates_by_messages(requested, ready, law)
+    N, rates = ready.model.n_links, link_plan(requested, law).law
     phase, extra, received = message_table(requested, 0, rates.messages, N)
     demand = DemandSource(requested, range(1)).draw(requested.steps)[:, :, 0]
     state = message_state(ready, rates, phase)

@@ -20,7 +20,15 @@ from netctrl.ns3.network.read import run_links
 from netctrl.ns3.network.render import render
 from netctrl.ns3.program import compile_program, find_ns3, table_name
 from netctrl.scenario.builders import routed
-from netctrl.scenario.network.policy import Backpressure, Fifo, HftracPolicy, Messages, Policy, StaticPacing
+from netctrl.scenario.network.policy import (
+    Backpressure,
+    CreditPolicy,
+    Fifo,
+    HftracPolicy,
+    Messages,
+    Policy,
+    StaticPacing,
+)
 from netctrl.scenario.network.traffic import LongRangeTraffic
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
@@ -92,7 +100,8 @@ def test_without_chance_packets_are_those_of_ns3(tmp_path):
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize(
-    ("policy", "messages"), [(COORDINATED, LATE), (HftracPolicy(architecture="centralized", mu=0.1), LATE)]
+    ("policy", "messages"),
+    [(COORDINATED, LATE), (CreditPolicy(), LATE), (HftracPolicy(architecture="centralized", mu=0.1), LATE)],
 )
 def test_late_messages_and_moments_are_those_of_ns3(tmp_path, policy, messages):
     """Ties between packets and ticks may go the other way: a packet, here and there, which then takes its course."""

@@ -39,6 +39,7 @@ class LinkControllers
         m_memory.measured = {law.mask + 1, std::vector<double>(4 * law.nominal.size() * samples)};
         m_memory.arrival = {law.mask + 1, std::vector<int64_t>(static_cast<std::size_t>(law.messages) * samples)};
         m_memory.command = law.nominal;
+        m_memory.forecast.resize(law.prices.link.size());
         StartLinks(law, m_memory);
     }
 
