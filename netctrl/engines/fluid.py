@@ -9,9 +9,10 @@ from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import sender_name
 from netctrl.model.design.design import LinkDesign
 from netctrl.model.io.record_file import taken
-from netctrl.scenario.links import Links, packet_only
+from netctrl.scenario.links import Links
 from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.result import Result
+from netctrl.scenario.tcp_aqm.lacks import packet_only
 from netctrl.sim.fluid.lacks import has_pacers, is_one_line, overflow_lack, sender_lack
 
 

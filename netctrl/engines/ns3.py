@@ -19,10 +19,11 @@ from netctrl.ns3.program import LINK_LAW, Ns3, compile_program, find_ns3, table_
 from netctrl.ns3.tcp_aqm.senders import sender_lack
 from netctrl.scenario.fabric.design import design_gains
 from netctrl.scenario.fabric.topology import TOPOLOGIES
-from netctrl.scenario.links import Links, packet_only
+from netctrl.scenario.links import Links
 from netctrl.scenario.network.decided import DecidedRates
 from netctrl.scenario.network.track import Track, gated_groups, without_rates
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.lacks import packet_only
 
 
 class Program(NamedTuple):

@@ -107,6 +107,8 @@ class Case:
     """Share of packets lost on the wire."""
     jitter: float = 0.0
     """[s]"""
+    reorder: bool = False
+    """Whether jitter lets packets overtake each other."""
     turns: tuple[Turn, ...] = ()
     ratio: tuple[str, str] | None = None
     """Two groups whose flows' goodputs are compared."""
@@ -197,7 +199,7 @@ def plan_case(case: Case, law: Any, *, noise: bool = True) -> Plan:
     delay = _LINKS_SHARE * shortest / len(lines)
     first, *further = (Link(**line._asdict(), delay=delay, buffer=size, queue=queue) for line in lines)
     jitter = max(case.jitter, case.packet * BITS_PER_BYTE / case.capacity if noise else 0.0)
-    wire = msgspec.structs.replace(first, loss=case.loss, jitter=jitter)
+    wire = msgspec.structs.replace(first, loss=case.loss, jitter=jitter, reorder=case.reorder)
     flows, rows = [], {}
     for group in case.groups:
         many = [f"{group.id}-{k}" for k in range(1, group.count + 1)] if group.endless else [group.id]

@@ -224,7 +224,19 @@ ENTRIES = (
             ),
         ),
     ),
-    Entry("7.7", "Extreme packet reordering", reason="links of the engines keep the order of packets"),
+    Entry(
+        "7.7",
+        "Extreme packet reordering",
+        tuple(
+            _case(
+                name=f"{1e3 * late:g} ms of jitter, in which packets overtake",
+                groups=(_law(),),
+                jitter=late,
+                reorder=True,
+            )
+            for late in (0.004, 0.02)
+        ),
+    ),
     Entry(
         "7.8",
         "Transient events",

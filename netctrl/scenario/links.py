@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
-from math import fsum, isclose
+from math import fsum, inf, isclose
 from typing import Any
 
 import msgspec
@@ -12,12 +12,13 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.aqm.records import DropTailQueue
-from netctrl.laws.disciplines import DISCIPLINES, LINK_QUEUES, KernelQueue, LinkQueue
+from netctrl.laws.disciplines import LINK_QUEUES, LinkQueue
 from netctrl.model.io.fields import (
     Duration,
     Label,
     Rate,
     Size,
+    flag,
     instant,
     label,
     number,
@@ -37,13 +38,14 @@ from netctrl.scenario.network.policy import POLICIES, DesignPolicy, StaticPacing
 from netctrl.scenario.network.track import Track, check_track, regulator_of
 from netctrl.scenario.tcp_aqm.flows import MAX_FLOWS, Flow
 from netctrl.scenario.tcp_aqm.offers import BETWEEN_HOSTS, Demand, Stream, Web
+from netctrl.scenario.tcp_aqm.policer import Policer
 
 MAX_SAMPLES = 10_000_000
 """Largest number over all links and groups of flows."""
 MAX_OBJECTS = 10_000_000
 MAX_STEPS = 1e9
-NOISE = "noise of measured round trips"
-"""What `Flow.rtt_noise` asks for."""
+MIN_RTO = 0.2
+"""Default least time by which TCP's retransmission timeout exceeds the smoothed round trip, as in Linux [s]."""
 INTERVAL = 0.1
 """Default sampling interval of the time series [s]."""
 
@@ -81,9 +83,17 @@ class Link(Record, frozen=True, kw_only=True):
     """Varying capacity: a `LinkTrace`, or a `RateTrace` of one column; both repeat. In a file the name of a trace.
     `capacity` is then what laws assume; in a file it defaults to the trace's mean."""
     loss: float = 0.0
-    """Share of the packets lost on the wire, each independently of all others."""
+    """Share of the packets lost on the wire."""
+    loss_run: float | None = None
+    """Mean number of packets that are lost in a row (Gilbert's model); null: each is lost independently."""
     jitter: Duration = 0.0
-    """Largest additional delay [s], drawn uniformly for each packet; packets keep their order."""
+    """Largest additional delay [s], drawn uniformly for each packet."""
+    reorder: bool = False
+    """Whether jitter lets packets overtake each other, as netem does; otherwise they keep their order."""
+    aggregation: Duration = 0.0
+    """Time between bunches in which packets arrive, as acknowledgements over radio do [s]; 0: each by itself."""
+    policer: Policer | None = None
+    """Token bucket in front of the queue."""
     pfc: Pfc | None = None
     """Thresholds at which the node at the link's end pauses it."""
     weight: float | None = None
@@ -94,9 +104,21 @@ class Link(Record, frozen=True, kw_only=True):
         read_fields(self, capacity=rate, delay=instant, buffer=optional(size), queue=record(*LINK_QUEUES))
         share = number("a share from 0 to 0.99", at_least=0.0, at_most=0.99)
         read_fields(self, trace=optional(checked_link_trace), loss=share, jitter=instant, pfc=optional(record(Pfc)))
+        read_fields(self, aggregation=instant, policer=optional(record(Policer)), reorder=flag)
+        self._check_loss()
         read_fields(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
         if self.source == self.target:
             raise InvalidValue("target", self.target, "a node other than source")
+
+    def _check_loss(self) -> None:
+        if self.reorder and not self.jitter:
+            raise InvalidValue("reorder", True, "false without jitter")
+        if self.loss_run is None:
+            return
+        least = max(self.loss / (1.0 - self.loss), 1.0)
+        takes = f"null without loss, else at least {least:g} packets" if self.loss else "null without loss"
+        bound = number(takes, at_least=least if self.loss else inf, at_most=1e6)
+        read_fields(self, loss_run=bound)
 
 
 class Change(Record, frozen=True, kw_only=True):
@@ -186,6 +208,17 @@ def placed(flows: tuple[Flow, ...], links: tuple[Link, ...]) -> tuple[Flow, ...]
     return tuple(map(one, flows))
 
 
+def impairments(link: Any) -> dict[str, str]:
+    """What a link does to packets, other than to queue them: its fields, and what they are called."""
+    there = {
+        "loss": (link.loss > 0.0, "random loss"),
+        "jitter": (link.jitter > 0.0, "jitter"),
+        "aggregation": (link.aggregation > 0.0, "packets in bunches"),
+        "policer": (link.policer is not None, "policers"),
+    }
+    return {name: what for name, (has, what) in there.items() if has}
+
+
 def under_demands(scenario: Any) -> bool:
     """Whether laws of link rates know of all flows, by demands of one kind over the scenario's intervals.
 
@@ -197,7 +230,7 @@ def under_demands(scenario: Any) -> bool:
         (bool(drawn) or scenario.control is not None)
         and all(each.spread == drawn[0].spread for each in drawn)
         and not scenario.changes
-        and not any(link.trace is not None or link.loss or link.jitter or link.pfc for link in scenario.links)
+        and not any(link.trace is not None or link.pfc or impairments(link) for link in scenario.links)
         and all(flow.demand is not None and flow.demand.mean is not None for flow in flows)
         and all(isclose(flow.demand.lasts(interval), interval) for flow in flows)
         and all(flow.answered or (flow.count == 1 and not any(flow.start) and flow.stop is None) for flow in flows)
@@ -346,50 +379,6 @@ def _check_steps(scenario: Any) -> None:
     if scenario.warmup_steps >= steps:
         takes = f"a time at least one interval shorter than duration ({scenario.duration:g} s)"
         raise InvalidValue("warmup", scenario.warmup, takes)
-
-
-def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, str] | None:
-    """The first feature, other than senders, that neither the fluid nor ns-3 supports: its place and description.
-
-    `queues` are kinds of several queues or of the kernel that the engine has; with `line` it has traces of links and
-    noise of round trips, too, as the fluid of one link.
-    """
-    if scenario.control is not None:
-        return "control", "controlled rates"
-    if any(change.flow for change in scenario.changes):
-        return "changes", "flows whose rate changes"
-    for group in scenario.flows:
-        if group.size is not None:
-            return f"flows.{group.id}.offers", "flows of finite size"
-        if group.packet_size is not None:
-            return f"flows.{group.id}.packet_size", "packets of several sizes"
-        if group.split is not None:
-            return f"flows.{group.id}.split", "flows over several ways"
-        if group.rtt_noise > 0.0 and not line:
-            return f"flows.{group.id}.rtt_noise", NOISE
-    for link in scenario.links:
-        kind = link.queue.__struct_config__.tag
-        found = {
-            "trace": (link.trace is not None and not line, "traces of links"),
-            "loss": (link.loss > 0.0, "random loss"),
-            "jitter": (link.jitter > 0.0, "jitter"),
-            "pfc": (link.pfc is not None, "priority flow control"),
-            "queue": (
-                isinstance(link.queue, (*DISCIPLINES, KernelQueue)) and not isinstance(link.queue, queues),
-                f"queues of kind {kind}",
-            ),
-        }
-        for name, (there, what) in found.items():
-            if there:
-                return f"links.{link.id}.{name}", what
-    return None
-
-
-def refuse_packet_only(scenario: Any, *queues: type, line: bool = False) -> None:
-    """InvalidValue for a feature of `packet_only`."""
-    found = packet_only(scenario, *queues, line=line)
-    if found is not None:
-        raise InvalidValue(*found, 'a feature of this engine; "packet" supports it')
 
 
 def _ids(links: Iterable[str]) -> str:

@@ -30,7 +30,17 @@ from netctrl.scenario.checks import tag_of
 from netctrl.scenario.fabric.flows import of_links
 from netctrl.scenario.fabric.links import topology_flows, topology_links
 from netctrl.scenario.fabric.topology import TOPOLOGIES
-from netctrl.scenario.links import INTERVAL, Change, Link, Links, capacity_at, check_links, placed, under_demands
+from netctrl.scenario.links import (
+    INTERVAL,
+    MIN_RTO,
+    Change,
+    Link,
+    Links,
+    capacity_at,
+    check_links,
+    placed,
+    under_demands,
+)
 from netctrl.scenario.network.policy import POLICIES, Policy
 from netctrl.scenario.network.routed import Routed
 from netctrl.scenario.network.track import Track
@@ -98,6 +108,9 @@ class Scenario(Shown, Record, frozen=True, kw_only=True):
     centre has sizes of its own."""
     initial_window: int = 10
     """Initial window of a TCP connection [packet]; 10 by RFC 6928, 1 in the papers of 2004."""
+    min_rto: Duration = MIN_RTO
+    """Least time by which the retransmission timeout of TCP exceeds the smoothed round trip [s]; 0.2 as in Linux.
+    Packet engine; elsewhere it is what the engine's own TCP has, and another is refused."""
     step: Duration | None = None
     """Step of the fluid model of TCP flows [s]; null: chosen from the round-trip times and epochs."""
     per_demand: bool | None = None
@@ -111,7 +124,7 @@ class Scenario(Shown, Record, frozen=True, kw_only=True):
         read_fields(self, links=records(Link), changes=records(Change))
         read_fields(self, network=optional(record(*NETWORKS)), control=optional(record(*_CONTROLS)))
         read_fields(self, flows=records(Flow), per_demand=optional(flag))
-        read_fields(self, duration=duration, warmup=instant, step=optional(duration))
+        read_fields(self, duration=duration, warmup=instant, min_rto=duration, step=optional(duration))
         read_fields(self, seed=whole(0, 2**32 - 1))
         if not self.links:
             self._build()

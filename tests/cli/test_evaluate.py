@@ -49,7 +49,7 @@ def test_the_list_names_every_section_and_runs_nothing(capsys: pytest.CaptureFix
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "bbr: sections and cases"
     assert any("5.1.4 Fairness within the algorithm" in line for line in lines)
-    assert any("7.7 Extreme packet reordering" in line and "not run: " in line for line in lines)
+    assert any("7.10 Multipath transport" in line and "not run: " in line for line in lines)
     assert main(["evaluate", "red", "--list", "--only", "4.6,8.3"]) == 0
     assert "4.6 Interaction with scheduling" in (out := capsys.readouterr().out)
     assert "not run: the engines have no scheduler around this law" in out

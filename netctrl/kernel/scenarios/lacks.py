@@ -10,13 +10,14 @@ from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
 from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
-from netctrl.scenario.links import NOISE
+from netctrl.scenario.links import MIN_RTO, impairments
 from netctrl.scenario.network.graph import graph_of
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.network.track import gated_groups
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.lacks import NOISE, OTHER_RTO
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Demand, Stream, Web
 
 MAX_FLOWS = 5000
@@ -28,14 +29,17 @@ _MIN_FRAME, _MAX_FRAME = 200, 1514
 
 def scenario_lacks(scenario: Scenario) -> str | None:
     """Part of a scenario that isn't supported; None: it can be run."""
+    if scenario.min_rto != MIN_RTO:
+        return f"{OTHER_RTO} (min_rto)"
     for group in scenario.flows:
         if (missing := _group_lacks(scenario, group)) is not None:
             return missing
     for link in scenario.links:
-        found = {"trace": link.trace is not None, "jitter": link.jitter > 0.0, "pfc": link.pfc is not None}
-        for name, there in found.items():
-            if there:
-                return f"{name} of links (links.{link.id}.{name})"
+        kept = {**impairments(link), "trace": "traces", "pfc": "priority flow control"}
+        for name, what in kept.items():
+            if name == "loss" or (name == "jitter" and link.reorder) or not getattr(link, name):
+                continue
+            return f"{what}{' that keeps the order' if name == 'jitter' else ''} (links.{link.id}.{name})"
         missing = queue_lacks(link, scenario.packet_size)
         if missing is not None:
             return missing

@@ -189,7 +189,7 @@ class KernelPlan:
             if change.delay is not None:
                 delay[name] = change.delay
             at = self.wires.arrivals[name]
-            options = delay_options(self.links[name], capacity[name], delay[name])
+            options = delay_options(self.links[name], capacity[name], delay[name], self.scenario.packet_size)
             message = messages.set_queue(at.index, ROOT, HTB_HANDLE, "netem", options, CHANGE)
             self.writer.change(change.at, at.namespace, message, what)
 

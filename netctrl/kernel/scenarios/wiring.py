@@ -5,6 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from typing import NamedTuple
 
+from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes, discipline_of
 from netctrl.linux.kernel import messages
@@ -59,7 +60,7 @@ class Wiring:
         self.plan.request(there.namespace, messages.add_dummy_queue(index, f"d{index}"), what)
         for message in messages.redirect_arrivals(there.index, index):
             self.plan.request(there.namespace, message, what)
-        options = delay_options(link, link.capacity, link.delay)
+        options = delay_options(link, link.capacity, link.delay, self.packet)
         self.plan.request(there.namespace, messages.set_queue(index, ROOT, HTB_HANDLE, "netem", options), what)
         self.arrivals[link.id] = End(there.namespace, index)
 
@@ -123,6 +124,12 @@ def rate_options(capacity: float) -> bytes:
     return HtbClassOptions.desired(capacity, bucket_bytes(capacity)).encode()
 
 
-def delay_options(link: Link, capacity: float, delay: float) -> bytes:
-    """Options of the netem at a link's end: transmission and propagation."""
-    return netem_options(delay, capacity * _FASTER, link.loss, LONG)
+def delay_options(link: Link, capacity: float, delay: float, packet: float) -> bytes:
+    """Options of the netem at a link's end: transmission and propagation.
+
+    Packets that overtake each other take a full packet's time, as netem's rate would keep them in order.
+    """
+    if link.reorder:
+        there = delay + packet * BITS_PER_BYTE / capacity
+        return netem_options(there, None, link.loss, LONG, jitter_s=link.jitter, run=link.loss_run)
+    return netem_options(delay, capacity * _FASTER, link.loss, LONG, run=link.loss_run)

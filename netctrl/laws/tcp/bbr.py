@@ -156,15 +156,15 @@ def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_s
         state.ring_times[0], state.ring_bytes[0] = time - rtt, 0.0
         state.marks = 1.0
     marks = int(state.marks)
-    found = first = 0.0
+    first = taken = 0.0
     for back in range(1, min(marks, _MARKS) + 1):
         at = (marks - back) % _MARKS
         span = time - state.ring_times[at]
         if span > 0.0:
-            first = state.ring_bytes[at]
-            found = (delivered - first) / span
+            first, taken = state.ring_bytes[at], span
         if span >= rtt:
             break
+    found = (delivered - first) / taken if taken > 0.0 else 0.0
     if time - state.ring_times[(marks - 1) % _MARKS] >= rtt / _MARKS_PER_RTT:
         state.ring_times[marks % _MARKS], state.ring_bytes[marks % _MARKS] = time, delivered
         state.marks += 1.0

@@ -179,14 +179,33 @@ def queue_options(kind: str, parameters: Mapping[str, Any], packet: float) -> by
     raise InvalidValue("qdisc", kind, f"one of {', '.join(known)}{did_you_mean(kind, known)}")
 
 
-def netem_options(delay_s: float, rate_bit_per_s: float | None, loss: float, limit: int) -> bytes:
+_NETEM_LOSS, _GILBERT_ELLIOTT = 5, 2
+
+
+def netem_options(
+    delay_s: float,
+    rate_bit_per_s: float | None,
+    loss: float,
+    limit: int,
+    *,
+    jitter_s: float = 0.0,
+    run: float | None = None,
+) -> bytes:
     """Payload of TCA_OPTIONS for `netem`: a delay, the time that each packet takes at a rate, random loss.
+
+    With `jitter_s` the delay is up to so much longer, uniformly, and packets overtake each other; with `run` so many
+    are lost in a row on average, by Gilbert's model.
 
     Source: linux/pkt_sched.h, struct tc_netem_qopt and TCA_NETEM_*; sch_netem.c.
     """
-    nanoseconds = round(delay_s * _NANOSECONDS)
-    head = struct.pack("=IIIIII", 0, limit, round(loss * _U32), 0, 0, 0)
+    nanoseconds = round((delay_s + 0.5 * jitter_s) * _NANOSECONDS)
+    head = struct.pack("=IIIIII", 0, limit, 0 if run else round(loss * _U32), 0, 0, 0)
     parts = [head, attribute(10, struct.pack("=q", nanoseconds))]
+    if jitter_s:
+        parts.append(attribute(11, struct.pack("=q", round(0.5 * jitter_s * _NANOSECONDS))))  # of both signs
+    if run:
+        states = (round(each * _U32) for each in (loss / (run * (1.0 - loss)), 1.0 / run))
+        parts.append(attribute(_NETEM_LOSS, attribute(_GILBERT_ELLIOTT, struct.pack("=IIII", *states, 0, 0))))
     if rate_bit_per_s is not None:
         rate = round(rate_bit_per_s / 8.0)
         parts.append(attribute(6, struct.pack("=IiIi", min(rate, _U32), 0, 0, 0)))

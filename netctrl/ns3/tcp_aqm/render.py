@@ -37,13 +37,14 @@ from netctrl.ns3.sources import program_files
 from netctrl.ns3.tcp_aqm.senders import laws_of, pacer_records, printed_senders, sender_lack, sender_values
 from netctrl.ns3.tcp_aqm.track import check_track, gate_values, track_certificate, track_records
 from netctrl.scenario.bottleneck import single_line
-from netctrl.scenario.links import Change, Link, refuse_packet_only
+from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.plan import FlowLinks
 from netctrl.scenario.network.policy import static_rates
 from netctrl.scenario.network.track import Track, gated_groups, without_rates
 from netctrl.scenario.network.tracking import GateDraws, TrackPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.lacks import refuse_packet_only
 from netctrl.scenario.tcp_aqm.offers import Web
 
 __all__ = ["MARKER", "render"]

@@ -107,7 +107,7 @@ class Topology(Record, frozen=True, kw_only=True, tag_field="kind"):
             raise InvalidValue(
                 "control", scenario.control, "null: the rates of a data centre's links can't be controlled"
             )
-        check_unused(scenario, "packet_size", "initial_window", "warmup", "step")
+        check_unused(scenario, "packet_size", "initial_window", "min_rto", "warmup", "step")
         check_ids("flows", scenario.flows)
         check_host_flows(scenario.flows, self.hosts)
         self._check_sizes(scenario)

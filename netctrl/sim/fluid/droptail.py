@@ -10,9 +10,9 @@ from netctrl.core.errors import InvalidValue
 from netctrl.core.units import packets_per_second
 from netctrl.laws.tcp.rows import WINDOWS, first_window
 from netctrl.model.design.design import Provenance
-from netctrl.scenario.links import refuse_packet_only
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.lacks import refuse_packet_only
 from netctrl.sim.fluid.lacks import ACK_BYTES, overflow_lack
 from netctrl.sim.fluid.loss_kernel import LossPlant, LossRecord, LossState, advance_losses
 from netctrl.sim.fluid.problem import choose_step

@@ -15,9 +15,10 @@ from netctrl.laws.aqm.fluid import PARAMETERS, STATES, epoch_of, law_of
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.laws.tcp.rows import SCALABLE
-from netctrl.scenario.links import Link, refuse_packet_only
+from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
+from netctrl.scenario.tcp_aqm.lacks import refuse_packet_only
 from netctrl.scenario.tcp_aqm.offers import Web
 from netctrl.sim.fluid.kernel import FLOWS, LINK_CAPACITY, LINK_DELAY, Plant, Record, State
 from netctrl.sim.fluid.lacks import ACK_BYTES, FLUID_SENDERS, overflow_lack, sender_lack

@@ -14,6 +14,7 @@ from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
 from netctrl.sim.packet.hosts import PORT
 from netctrl.sim.packet.links.links import BY_EPOCH, end_epoch, enqueue, set_capacity, settle
 from netctrl.sim.packet.links.served import go_on, serve_if_due
+from netctrl.sim.packet.senders.answers import acknowledge, time_out
 from netctrl.sim.packet.senders.demands import CHOICE, act_of_demand, chosen_way
 from netctrl.sim.packet.senders.messages import (
     acknowledge_message,
@@ -26,8 +27,10 @@ from netctrl.sim.packet.senders.messages import (
 )
 from netctrl.sim.packet.senders.pacing import woken
 from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
+from netctrl.sim.packet.senders.recovery import arm, probes
 from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regulator, change_rate
-from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, UDP, acknowledge, connect, offer, time_out
+from netctrl.sim.packet.senders.scoreboard import doubtful
+from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, UDP, connect, offer
 from netctrl.sim.packet.senders.transfers import sample_backlogs
 from netctrl.sim.packet.senders.web import finish, load_page, think
 from netctrl.sim.packet.state import (
@@ -65,7 +68,7 @@ F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_KIND = (
 )
 L_SCHEDULED, PAUSED, PORT_FLOW, TURNS = LINK["scheduled"], PORT["paused"], PORT["flow"], PORT["turns"]
 PAUSES, PAUSED_SINCE, PAUSED_NS = (PORT[name] for name in ("pauses", "paused_since", "paused_ns"))
-F_FULL = FLOW["full"]
+F_FULL, F_TIMER = FLOW["full"], FLOW["timer"]
 K_NEXT, K_FLOW, K_HOP, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "hop", "info", "time"))
 M_NOW, M_BASE, M_HEAP, M_LEFT, M_AGENDA = (META[name] for name in ("now", "base", "heap", "left", "agenda"))
 M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES, M_ROWS_LEFT = (
@@ -113,7 +116,10 @@ def _arrive(net: PacketState, place: int, now: int) -> int:
     """The first packet on a link's wire, or on a flow's line, is at its end; one of a message at an end is returned."""
     link, flow, packet, meta, heap = net.link, net.flow, net.packet, net.meta, net.heap
     L = len(link)
-    if place < L:
+    shared, after = place < L + len(flow), -1
+    if not shared:  # of a link whose packets overtake each other
+        k = place - L - len(flow)
+    elif place < L:
         k = link[place, L_HEAD]
         if k < 0 or packet[k, K_TIME] != now:  # its times have changed: another event is planned
             meta[M_HEAP] = pop(heap, meta[M_HEAP])
@@ -134,7 +140,7 @@ def _arrive(net: PacketState, place: int, now: int) -> int:
         replace_first(heap, meta[M_HEAP], event(packet[after, K_TIME] - meta[M_BASE], ARRIVES, place))
     else:
         meta[M_HEAP] = pop(heap, meta[M_HEAP])
-    if place < L:
+    if place < L or not shared:
         k = _go_on(net, k, now)
         if k < 0 or not _answers_message(net, k):
             return k
@@ -148,6 +154,8 @@ def _wake(net: PacketState, f: int, now: int) -> None:
     if net.flow[f, F_KIND] == TCP:
         woken(net, f, now)
         offer(net, f, now, full)
+        if net.flow[f, F_TIMER] == 0 or (probes(net, f) and not doubtful(net, f)):
+            arm(net, f, now, 0)
     elif net.flow[f, F_KIND] == DEMAND:
         act_of_demand(net, f, now, full)
     else:

@@ -6,10 +6,10 @@ from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.disciplines import KernelQueue
 from netctrl.laws.rate.records import FastSender, sender_name
 from netctrl.laws.targets.pie_packets import pie_lacks
-from netctrl.scenario.links import NOISE
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.scenario import Scenario
+from netctrl.scenario.tcp_aqm.lacks import NOISE
 
 
 def flows_lack(scenario: Scenario) -> str | None:

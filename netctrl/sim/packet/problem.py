@@ -145,8 +145,8 @@ def packet_problem(
     )
     series = Series(len(scenario.links), samples)
     state = first_state(links, queues, traffic, full, series, scenario.seed, hosts)
-    at_work = None if control is None else (control, rate_memory(control))
-    return PacketProblem(state, interval, full, end, at_work)
+    state.meta[META["min_rto"]] = round(scenario.min_rto * _NS)
+    return PacketProblem(state, interval, full, end, None if control is None else (control, rate_memory(control)))
 
 
 def first_state(
@@ -208,6 +208,7 @@ def first_state(
         random=traffic.random,
         sent=np.zeros(rings, dtype=np.int64),
         mark=np.zeros(rings, dtype=np.uint8),
+        after=np.zeros(rings, dtype=np.int64),
         got=np.zeros(rings, dtype=np.int64),
         session=traffic.session,
         web=traffic.web,

@@ -7,6 +7,7 @@ which grows with the flow's window.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +22,11 @@ LINK = columns(
     "head tail wait busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
     "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent "
     "discipline first queues salt new new_tail old old_tail loss jitter trace step steps cursor turn left slot header "
-    "pace gate area most round"
+    "pace gate area most round bunch run police"
 )
+"""`loss` is a share, or with a `run` that of going bad, `run` that of going good again, negative while the link is bad
+and loses all. `jitter` is negative where packets overtake each other. `police`: 1 + first row of a policer among the
+traces, or 0."""
 SUBQUEUE = columns("head tail bytes deficit quantum next listed")
 """`next` in the list of queues that have a turn, while `listed`."""
 PACKET = columns("next flow seq hop info time start back")
@@ -30,23 +34,27 @@ PACKET = columns("next flow seq hop info time start back")
 `start` when its transmission begins, or on links that serve by events when it came."""
 FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
-    "size last_bytes una next pipe due pacer exact recover recovery lost_to retry lost high1 high2 high3 "
-    "timer armed backoff srtt rttvar rto expected ahead ring mask ecn echo reduced law generation session "
-    "start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry woken "
+    "una next pipe due recover recovery lost_to retry lost rack_time rack_seq rack_rtt reordered persist heard probe "
+    "undo undo_at backoff srtt rttvar expected ahead echo reduced "
+    "farthest resent_head resent_tail steps probe_again prior reduced_delivered sent_before room undo_left "
+    "undo_window undo_threshold rto_at timer armed rto size last_bytes pacer exact ring mask ecn law generation "
+    "session start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry woken "
     "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed told "
     "opens gate under_way listed"
 )
-"""Of messages: packets `under_way`, and links by which it is `listed` as one of their flows."""
+"""From `una` to `reduced` 0 as a connection begins. Of messages: packets `under_way`, and links by which it is `listed`
+as one of their flows."""
 AVERAGE_DELAY, AVERAGE_JITTER, HELD, TOLD, FIXED = range(5)
 """Columns of `regulated`: of datagrams moving averages of delays and of their differences [ns]; of gates what is left
 of a pause over its mean, the rate that a control has set, and the one at which a change holds it [bit/s]."""
 SESSION = columns("group first objects missing stop")
 META = columns(
     "now base heap free left agenda sample events hops short live most responses sent received dropped acks "
-    "offered delivered rings free_row rows_left log bin width last_timer counters"
+    "offered delivered rings free_row rows_left log bin width last_timer counters min_rto"
 )
 """Free rows for transfers; lengths of their log, of a bin of their bytes [ns], and of one of the backlogs [byte]; the
-row whose timer ends last, plus one. Of how many links a flow has counters."""
+row whose timer ends last, plus one. Of how many links a flow has counters. Least time by which the retransmission
+timeout of TCP exceeds the round trip [ns]."""
 WAY = columns("hop share behind more")
 """Of a choice: where it leads, its share of the bytes, what it is behind it, and whether another follows."""
 
@@ -71,6 +79,8 @@ STEPS = 1 << 36
 """Of a packet in an L queue: the step applies to it."""
 NOTIFIED, MISSING = 1 << 25, 1 << 26
 """Of the acknowledgement of a message's packet: it carries a notification of marks (CNP); a packet is missing."""
+DUPLICATE = 1 << 25
+"""Of an ACK: what it answers had come before (DSACK); it has AGAIN where what it answers was sent again."""
 
 
 class PacketState(NamedTuple):
@@ -105,7 +115,8 @@ class PacketState(NamedTuple):
     heads: np.ndarray
     """(Q, ...) states of laws that choose at their heads."""
     trace: np.ndarray
-    """(N, 2) int64 of links' traces: when a step ends, or a packet can go [ns]; the rate until then [bit/s]."""
+    """(N, 2) int64 of links' traces: when a step ends, or a packet can go [ns]; the rate until then [bit/s]. Two rows
+    of a policer: rate [bit/s] and time in which its bucket fills [ns], and when it is full."""
     parameters: np.ndarray
     """(L, ...) of queues' laws."""
     random: np.ndarray
@@ -114,6 +125,8 @@ class PacketState(NamedTuple):
     """(R,) int64 when a segment was sent last [ns]."""
     mark: np.ndarray
     """(R,) uint8 what a sender knows of a segment."""
+    after: np.ndarray
+    """(R,) int64 the segment that was sent again next after this one."""
     got: np.ndarray
     """(R,) int64 what a receiver has out of order: 1 + the first segment of its run; 0: nothing."""
     session: np.ndarray
@@ -212,6 +225,9 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
     meta[META["short"]] = 0
     if meta[META["left"]] < 64:
         size = len(state.packet)
+        places = len(state.link) + len(state.flow) + 2 * size
+        if (state.link[:, LINK["jitter"]] < 0).any() and places > 1 << PLACE_BITS:
+            raise InvalidValue("links", f"{size} packets under way", "fewer where packets overtake each other")
         packet = doubled(state.packet)
         chained(packet, PACKET["next"], size)
         packet[-1, PACKET["next"]] = meta[META["free"]] if meta[META["left"]] else -1
@@ -270,7 +286,8 @@ def _longer_ring(state: PacketState, flow: int) -> PacketState:
     row = state.flow[flow]
     old, size, at = int(row[FLOW["ring"]]), int(row[FLOW["mask"]]) + 1, int(state.meta[META["rings"]])
     state.meta[META["rings"]] = at + 2 * size
-    rings = ("sent", "mark", "got")
+    rings = ("sent", "mark", "after", "got")
+    again = _sent_again(state, row)
     if at + 2 * size > len(state.sent):
         longer: dict[str, Any] = {name: doubled(getattr(state, name), 2 * size) for name in rings}
         state = state._replace(**longer)
@@ -278,5 +295,17 @@ def _longer_ring(state: PacketState, flow: int) -> PacketState:
     for name in rings:
         table = getattr(state, name)
         table[at + (segments & (2 * size - 1))] = table[old + (segments & (size - 1))]
+    for here, following in pairwise((*again, -1)):
+        state.after[at + (here & (2 * size - 1))] = following
+    row[FLOW["resent_head"]], row[FLOW["resent_tail"]] = (again[0], again[-1]) if again else (-1, -1)
     row[FLOW["ring"]], row[FLOW["mask"]] = at, 2 * size - 1
     return state
+
+
+def _sent_again(state: PacketState, row: np.ndarray) -> list[int]:
+    """Segments of a flow's list of those that were sent again, in order, without those that are acknowledged."""
+    found, segment = [], int(row[FLOW["resent_head"]])
+    while segment >= 0:
+        found.append(segment)
+        segment = int(state.after[row[FLOW["ring"]] + (segment & row[FLOW["mask"]])])
+    return [each for each in found if each >= row[FLOW["una"]]]

@@ -79,6 +79,16 @@ def test_a_fast_netem_rate_has_64_bits() -> None:
     assert struct.unpack("=Q", found[8]) == (10_000_000_000,)
 
 
+def test_netem_s_jitter_and_runs_of_losses() -> None:
+    """Jitter has both signs, around the delay's middle; Gilbert's p = loss/(run (1 - loss)) and r = 1/run, of 2^32."""
+    options = netem_options(0.01, None, 0.2, 100, jitter_s=0.004, run=5.0)
+    assert struct.unpack_from("=III", options) == (0, 100, 0)
+    found = attributes(options, 24)
+    assert struct.unpack("=qq", found[10] + found[11]) == (12_000_000, 2_000_000)
+    states = struct.unpack("=IIII", attributes(found[5])[2])
+    assert states == (round(0.05 * (2**32 - 1)), round(0.2 * (2**32 - 1)), 0, 0)
+
+
 def test_red_wants_its_thresholds_in_order() -> None:
     with pytest.raises(InvalidValue, match="from min"):
         queue_options("red", {"limit": 1e6, "min": 5e4, "max": 4e4}, 1500)

@@ -599,6 +599,7 @@ PYTHON = {
     "name": (5, None, b"x"),
     "seed": (1.0, "1", True, None),
     "initial_window": (2.5, None, True),
+    "min_rto": (0.0, None, "5"),
     "duration": (None, "5", True),
     "interval": (0.0, "5"),
     "warmup": (None, -1),

@@ -1,29 +1,40 @@
-"""TCP of the packet engine through losses made by hand: what RFC 5681, 6298, 6582 and 6675 say happens next."""
+"""TCP of the packet engine through losses made by hand: what RFC 5681, 6298, 6582, 6937 and 8985 say happens next."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 import pytest
 
-from netctrl.scenario.links import Link
+from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.kernel import advance_packets, resume
 from netctrl.sim.packet.problem import packet_problem
+from netctrl.sim.packet.run import run_packets
 from netctrl.sim.packet.state import FLOW, LINK, PacketState, grown
 
 RTT, SEGMENT = 0.1, 1.2e-3
 """Without queue; of a segment on the wire [s]."""
 
 
-def run(end: float, closed: Iterable[tuple[float, float]], rtt: float = RTT) -> PacketState:
-    """One Reno flow at 10 Mbit/s from 0 to `end`; what comes to the link while it is closed is lost. Times in s."""
+def scenario_of(
+    end: float, *, rtt: float = RTT, flow: Mapping[str, Any] = MappingProxyType({}), **fields: Any
+) -> Scenario:
+    """One flow at 10 Mbit/s from 0 to `end` [s]."""
     line = Link(id="line", source="a", target="b", capacity=1e7, delay=0.0)
-    flow = Flow(id="flow", path=("line",), rtt=rtt, count=1, ecn=False)
-    scenario = Scenario(name="losses", duration=end, links=(line,), flows=(flow,), packet_size=1500, interval=end)
-    ready = packet_problem(scenario)
+    group = Flow(id="flow", path=("line",), rtt=rtt, count=1, ecn=False, **flow)
+    return Scenario(
+        name="losses", duration=end, links=(line,), flows=(group,), packet_size=1500, interval=end, **fields
+    )
+
+
+def run(end: float, closed: Iterable[tuple[float, float]], *, offers: int | None = None, **fields: Any) -> PacketState:
+    """A Reno flow; what comes to the link while it is closed is lost. Times in s."""
+    ready = packet_problem(scenario_of(end, flow={"offers": offers}, **fields))
     state = ready.state
     state.agenda[:, 0] = 1  # the host is at the link
     changes = sorted([*((a, 0) for a, _ in closed), *((b, 1 << 60) for _, b in closed)])
@@ -68,46 +79,83 @@ def test_losses_of_one_window_are_one_event(numbers):
 
 
 def test_timeouts_are_twice_as_far_apart_each_time():
-    """RFC 6298, rules 2.2, 2.4, 5.5: a second, two, four; ten segments are out, the window is one."""
-    silent = HANDSHAKE - 1e-3
-    for end, timeouts in ((1.05, 0), (1.15, 1), (3.05, 1), (3.15, 2), (7.05, 2), (7.15, 3)):
+    """RFC 6298, rule 5.5; RFC 8985, section 7: a probe after two round trips; then R + 4 R/2 later, twice that."""
+    silent, probe = HANDSHAKE - 1e-3, HANDSHAKE + 2 * RTT + 2e-3
+    first = probe + 3 * RTT
+    for end, sent, timeouts in (
+        (probe - 1e-3, 10, 0),
+        (probe + 1e-3, 11, 0),
+        (first - 1e-3, 11, 0),
+        (first + 1e-3, 12, 1),
+        (first + 6 * RTT - 1e-3, 12, 1),
+        (first + 6 * RTT + 1e-3, 13, 2),
+        (first + 18 * RTT + 1e-3, 14, 3),
+    ):
         found = sender(run(end, [(silent, 100.0)]))
-        assert found["timeouts"] == timeouts
-    assert found["sent"] == 10 + 3
+        assert (found["sent"], found["timeouts"]) == (sent, timeouts)
     assert (found["window"], found["threshold"], found["pipe"]) == (1.0, 5.0, 1)
 
 
-def test_the_timer_follows_the_round_trip():
-    """RFC 6298, rule 2.2: RTO = R + 4 R/2 of the handshake's R, here 1.8 s."""
-    for end, timeouts in ((0.6 + 1.75, 0), (0.6 + 1.85, 1)):
-        assert sender(run(end, [(0.55, 100.0)], rtt=0.6))["timeouts"] == timeouts
+@pytest.mark.parametrize(("least", "timeout"), [(0.2, 3.0), (1.0, 11.0)])
+def test_the_timeout_is_above_the_round_trip(least, timeout):
+    """R + max(4 R/2, least) of the handshake's R, after the probe."""
+    probe = HANDSHAKE + 2 * RTT + 2e-3
+    for late, timeouts in ((-1e-3, 0), (1e-3, 1)):
+        state = run(probe + timeout * RTT + late, [(HANDSHAKE - 1e-3, 100.0)], min_rto=least)
+        assert sender(state)["timeouts"] == timeouts
 
 
 def test_a_timer_may_end_before_one_that_was_planned_earlier():
     """A SYN is lost at 0 and answered at 1.1 s, when its own timer would end at 3 s; then all data is lost."""
-    closed = [(0.0, 0.5), (1.05, 1.15)]
-    assert sender(run(2.05, closed))["timeouts"] == 1
-    after = sender(run(2.15, closed))
-    assert (after["timeouts"], after["again"]) == (2, 1)
+    closed = [(0.0, 0.5), (1.05, 1.15), (1.2, 9.0)]
+    assert sender(run(1.59, closed))["timeouts"] == 1
+    assert sender(run(1.61, closed))["timeouts"] == 2
 
 
-def test_a_retransmission_that_is_lost_waits_for_the_timer():
-    """RFC 6675, section 5.1: SACK doesn't tell; the threshold stays what the loss made it."""
+def test_a_retransmission_that_is_lost_is_sent_again_after_what_was_sent_later_came():
+    """RFC 8985, section 6.2: no timeout, and the threshold stays what the loss made it."""
     second = opening(0)
     third = second[0][0] + 1e-4 + RTT + 4 * SEGMENT  # segment 14 is acknowledged, 10 is sent again
     closed = [*second, (third - 1e-4, third + 1e-4)]
-    last = HANDSHAKE + RTT + 10 * SEGMENT  # segment 9 is acknowledged
-    state = sender(run(last + 0.99, closed))
-    assert (state["cuts"], state["timeouts"]) == (1, 0)
-    state = sender(run(last + 1.01, closed))
-    assert (state["cuts"], state["timeouts"]) == (1, 1)
-    assert state["threshold"] == 10.0
+    assert sender(run(third + RTT, closed))["again"] == 2
+    state = sender(run(third + 1.5 * RTT, closed))
+    assert (state["again"], state["cuts"], state["timeouts"], state["threshold"]) == (3, 1, 0, 10.0)
+    assert state["una"] == 10
+    assert sender(run(third + 2.5 * RTT, closed))["una"] > 20
+
+
+def test_the_last_segments_are_repaired_by_a_probe():
+    """RFC 8985, section 7: of twelve segments the last two are lost; silence, the last one again, then the other."""
+    lost = opening(0)
+    state = run(0.7, lost, offers=12 * 1460)
+    assert sender(state)["timeouts"] == 0
+    assert sender(state)["again"] == 2
+    assert state.flow[0, FLOW["received"]] == 12 * 1460
+
+
+def test_a_window_is_reduced_in_step_with_what_arrives():
+    """RFC 6937: 40 segments are in flight, the threshold is 20: one is sent for two that arrive, from the first on."""
+    lost = opening(0)
+    start = lost[0][0] + 1e-4 + RTT + 4 * SEGMENT
+    sent = [sender(run(start + 4 * k * SEGMENT, lost))["sent"] for k in range(1, 4)]
+    assert np.ptp(np.diff(sent)) <= 1
+    assert np.diff(sent).mean() == pytest.approx(2.0, abs=0.5)
+
+
+def test_a_timeout_that_was_wrong_is_undone():
+    """The line holds its packets back for half a second: the first acknowledgements tell that nothing was lost."""
+    whole = scenario_of(3.0, flow={"sender": "cubic"}, changes=(Change(at=1.0, link="line", delay=0.8),))
+    state = run_packets(packet_problem(whole), 10.0)
+    found = sender(state)
+    assert found["timeouts"] >= 1
+    assert found["window"] > 20.0
+    assert found["again"] <= 0.02 * found["sent"]
 
 
 def test_after_a_timeout_slow_start_goes_to_the_threshold():
     """1, 2, 4 segments a round trip below 5, then one more in each: RFC 5681, section 3.1."""
-    closed = [(HANDSHAKE - 1e-3, HANDSHAKE + 1e-3)]
-    timeout = HANDSHAKE + 1.0
+    closed = [(HANDSHAKE - 1e-3, HANDSHAKE + 2 * RTT + 1e-2)]  # the probe, too
+    timeout = HANDSHAKE + 2 * RTT + 2e-3 + 3 * RTT
     windows = [sender(run(timeout + RTT * (k + 0.7), closed))["window"] for k in range(4)]
     np.testing.assert_allclose(windows[:3], [1.0, 2.0, 4.0])
     assert 5.0 <= windows[3] < 6.0

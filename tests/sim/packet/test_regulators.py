@@ -21,11 +21,12 @@ from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracki
 from netctrl.model.datasets import model_path
 from netctrl.model.identified import read_model
 from netctrl.scenario.builders import access_link
-from netctrl.scenario.links import Change, Link, packet_only
+from netctrl.scenario.links import Change, Link
 from netctrl.scenario.network.track import Track, infeasible
 from netctrl.scenario.result_file import read_result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.lacks import packet_only
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 from netctrl.sim.packet.problem import packet_problem
 from netctrl.sim.packet.run import run_packets, simulate_packets, simulate_rates

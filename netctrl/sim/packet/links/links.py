@@ -14,7 +14,7 @@ from netctrl.sim.packet.links.dual import update_coupling
 from netctrl.sim.packet.links.laws import SPREADING, act_on_packets, spread_on_packets
 from netctrl.sim.packet.links.pie import BY_PIE, came_to_pie, update_link_pie
 from netctrl.sim.packet.links.ports import BY_RAMP, marks_between
-from netctrl.sim.packet.links.served import makes_room, plan_service, queue_of, serve, wait
+from netctrl.sim.packet.links.served import L_POLICE, makes_room, plan_service, polices, queue_of, serve, wait
 from netctrl.sim.packet.links.trace import NANOBITS
 from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
 from netctrl.sim.packet.state import (
@@ -117,6 +117,9 @@ def enqueue(net: PacketState, link: int, k: int, now: int) -> None:
     row[link, L_ARRIVED] += size
     row[link, L_PACKETS] += 1
     settle(net, link, now)
+    if row[link, L_POLICE] > 0 and polices(net, link, now, size):
+        drop(net, link, k, size)
+        return
     chosen = dropped = False
     if 0 < row[link, L_DECIDES] <= BY_EPOCH:
         if row[link, L_DECIDES] == BY_ARRIVAL:

@@ -18,7 +18,7 @@ from netctrl.sim.packet.links.laws import chooses_head
 from netctrl.sim.packet.links.pie import BY_PIE, left_pie
 from netctrl.sim.packet.links.ports import COUNTS, PAUSED, TELEMETRY, came, left, stamp
 from netctrl.sim.packet.links.trace import NANOBITS, OPPORTUNITIES, next_opportunity, sent_by_trace
-from netctrl.sim.packet.links.wire import drop, paid_off, propagate, served_at, wire
+from netctrl.sim.packet.links.wire import drop, overtake, paid_off, propagate, served_at, wire
 from netctrl.sim.packet.state import (
     CAPABLE,
     FLOW,
@@ -53,6 +53,7 @@ L_WAITED, L_STARTED, L_SENT = (LINK[name] for name in ("waited_ns", "started", "
 L_DISCIPLINE, L_FIRST, L_QUEUES, L_SALT = (LINK[name] for name in ("discipline", "first", "queues", "salt"))
 L_NEW, L_NEW_TAIL, L_OLD, L_OLD_TAIL = (LINK[name] for name in ("new", "new_tail", "old", "old_tail"))
 L_LOSS, L_JITTER, L_AREA, L_MOST = (LINK[name] for name in ("loss", "jitter", "area", "most"))
+L_BUNCH, L_RUN, L_POLICE = (LINK[name] for name in ("bunch", "run", "police"))
 L_GATE = LINK["gate"]
 Q_HEAD, Q_TAIL, Q_BYTES, Q_DEFICIT, Q_QUANTUM, Q_NEXT, Q_LISTED = (
     SUBQUEUE[name] for name in ("head", "tail", "bytes", "deficit", "quantum", "next", "listed")
@@ -327,6 +328,29 @@ def _begin(net: PacketState, link: int, q: int, k: int, now: int) -> bool:
 
 
 @njit(**INLINED)
+def _loses(net: PacketState, link: int) -> bool:
+    """Whether a packet is lost on the wire: by itself, or as the link is bad (Gilbert 1960)."""
+    row, drawn = net.link, chance(net.random, link) * SHARE
+    run = row[link, L_RUN]
+    if run == 0:
+        return drawn < row[link, L_LOSS]
+    bad = drawn >= -run if run < 0 else drawn < row[link, L_LOSS]
+    row[link, L_RUN] = -abs(run) if bad else abs(run)
+    return bad
+
+
+@njit(**INSIDE)
+def polices(net: PacketState, link: int, now: int, size: int) -> bool:
+    """Whether a policer drops what comes: its bucket has too few tokens, by the time that it takes to be full."""
+    at = net.link[link, L_POLICE] - 1
+    full = max(net.trace[at + 1, 0], now) + paid_off(size * NANOBITS, net.trace[at, 0])
+    if full - now > net.trace[at, 1]:
+        return True
+    net.trace[at + 1, 0] = full
+    return False
+
+
+@njit(**INLINED)
 def _send(net: PacketState, link: int, k: int, now: int, size: int) -> None:
     """A packet is sent from now on; it may be lost on the wire, or be late."""
     row = net.link
@@ -337,11 +361,17 @@ def _send(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         end = sent_by_trace(net, link, now, size)
     row[link, L_SENT] += 1
     net.meta[M_HOPS] += 1
-    if row[link, L_LOSS] > 0 and chance(net.random, link) * SHARE < row[link, L_LOSS]:
+    if row[link, L_LOSS] > 0 and _loses(net, link):
         drop(net, link, k, size)
         return
     row[link, L_DEPARTED] += size
-    late = 0
-    if row[link, L_JITTER] > 0:
-        late = int(chance(net.random, link) * (row[link, L_JITTER] + 1))
-    propagate(net, link, k, end + row[link, L_DELAY] + late)
+    late, jitter = 0, abs(row[link, L_JITTER])
+    if jitter > 0:
+        late = int(chance(net.random, link) * (jitter + 1))
+    arrives = end + row[link, L_DELAY] + late
+    if row[link, L_BUNCH] > 0:
+        arrives += -arrives % row[link, L_BUNCH]
+    if row[link, L_JITTER] < 0:
+        overtake(net, k, arrives)
+    else:
+        propagate(net, link, k, arrives)

@@ -30,7 +30,7 @@ from netctrl.laws.targets.pie_law import PieLaw
 from netctrl.laws.targets.pie_packets import PacketPie, pie_on_packets, pie_row
 from netctrl.model.link_trace import LinkTrace, TraceOfLink
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.links import Link
+from netctrl.scenario.links import Link, impairments
 from netctrl.sim.packet.links.laws import HEAD_STATES
 from netctrl.sim.packet.links.links import BY_ARRIVAL, BY_EPOCH, BY_EPOCH_AT_HEAD
 from netctrl.sim.packet.links.pie import BY_PIE
@@ -69,7 +69,11 @@ class Line(NamedTuple):
     queue: Any
     trace: None = None
     loss: float = 0.0
+    loss_run: None = None
     jitter: float = 0.0
+    reorder: bool = False
+    aggregation: float = 0.0
+    policer: None = None
     pfc: Pfc | None = None
 
 
@@ -171,11 +175,11 @@ def queue_tables(
     quanta, heads = [np.zeros(0, dtype=np.int64)], [np.zeros((0, _HEADS))]
     count = 0
     for number, (row, each) in enumerate(zip(link, links, strict=True)):
-        row[LINK["loss"]], row[LINK["jitter"]] = round(each.loss * SHARE), round(each.jitter * 1e9)
         row[LINK["discipline"]] = discipline = _DISCIPLINES.get(type(each.queue), FIFO)
         for name in ("new", "new_tail", "old", "old_tail"):
             row[LINK[name]] = -1
-        if discipline or each.trace is not None or each.loss or each.jitter:
+        _impair(row, each)
+        if discipline or each.trace is not None or impairments(each):
             row[LINK["served"]] = 1
         if row[LINK["served"]] == 0:
             continue
@@ -202,6 +206,16 @@ def queue_tables(
     return table, np.concatenate(heads)
 
 
+def _impair(row: np.ndarray, link: Link | Line) -> None:
+    """What a link does to packets, in its row."""
+    share, run = link.loss, 0.0
+    if link.loss_run is not None:
+        share, run = link.loss / (link.loss_run * (1.0 - link.loss)), 1.0 / link.loss_run
+    row[LINK["loss"]], row[LINK["run"]] = round(share * SHARE), round(run * SHARE)
+    row[LINK["jitter"]] = round(link.jitter * _NS) * (-1 if link.reorder else 1)
+    row[LINK["bunch"]] = round(link.aggregation * _NS)
+
+
 def _quanta(link: Link | Line, weight: np.ndarray, full: int) -> np.ndarray:
     """What each queue of a link may send in a round [byte], 0 where there are none; of fair links one more row.
 
@@ -225,9 +239,13 @@ def _quanta(link: Link | Line, weight: np.ndarray, full: int) -> np.ndarray:
 
 
 def trace_table(links: Sequence[Link | Line], link: np.ndarray) -> np.ndarray:
-    """Steps of all links' traces; rows of links point to them, and are changed."""
+    """Steps of all links' traces, and policers; rows of links point to them, and are changed."""
     steps = [np.zeros((0, 2), dtype=np.int64)]
     for row, each in zip(link, links, strict=True):
+        if each.policer is not None:
+            row[LINK["police"]] = 1 + sum(map(len, steps))
+            depth = nanoseconds(f"links.{each.id}.policer", BITS_PER_BYTE * each.policer.burst / each.policer.rate, 1e6)
+            steps.append(np.array([[max(round(each.policer.rate), 1), depth], [0, 0]]))
         if each.trace is None:
             continue
         row[LINK["step"]] = sum(map(len, steps))

@@ -67,6 +67,13 @@ def propagate(net: PacketState, link: int, k: int, arrives: int) -> None:
 
 
 @njit(**INLINED)
+def overtake(net: PacketState, k: int, arrives: int) -> None:
+    """A packet is on the wire of a link whose packets overtake each other: it has an event of its own."""
+    net.packet[k, K_TIME] = arrives
+    plan(net, arrives, ARRIVES, len(net.link) + len(net.flow) + k)
+
+
+@njit(**INLINED)
 def drop(net: PacketState, link: int, k: int, size: int) -> None:
     """A packet is lost at a link."""
     net.link[link, L_LOST] += size

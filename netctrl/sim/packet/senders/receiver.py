@@ -7,11 +7,13 @@ from netctrl.plants.access import averaged
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.state import (
     ACK,
+    AGAIN,
     ARRIVES,
     AVERAGE_DELAY,
     AVERAGE_JITTER,
     DATA,
     DATAGRAM,
+    DUPLICATE,
     FLOW,
     GENERATION_MASK,
     GENERATION_SHIFT,
@@ -110,7 +112,7 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     if info >> GENERATION_SHIFT & GENERATION_MASK != flow[f, F_GENERATION]:
         release(net, k)
         return NOTHING
-    finished, run, answer = NOTHING, 0, SYNACK
+    finished, run, answer, told = NOTHING, 0, SYNACK, info & AGAIN
     if kind == DATA:
         answer = ACK
         ring, mask, got = flow[f, F_RING], flow[f, F_MASK], net.got
@@ -136,14 +138,18 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
             flow[f, F_RECEIVED] += payload
         elif seq > expected:
             place = ring + (seq & mask)
-            if got[place] == 0:
+            if got[place] > 0:
+                told |= DUPLICATE
+            else:
                 before = got[ring + (seq - 1 & mask)] if seq - 1 > expected else 0
                 got[place] = before if before > 0 else seq + 1
                 flow[f, F_AHEAD] += 1
             run = seq + 2 - got[place]
+        else:
+            told |= DUPLICATE
         packet[k, K_BACK] = flow[f, F_EXPECTED]
     generation = flow[f, F_GENERATION] << GENERATION_SHIFT
     echo = MARKED if flow[f, F_ECHO] == 1 else 0
-    packet[k, K_INFO] = ACK_BYTES | answer << KIND_SHIFT | echo | generation | run << RUN_SHIFT
+    packet[k, K_INFO] = ACK_BYTES | answer << KIND_SHIFT | echo | told | generation | run << RUN_SHIFT
     send_back(net, f, k, now)
     return finished

@@ -1,0 +1,59 @@
+"""Features of scenarios that only packets have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from netctrl.core.errors import InvalidValue
+from netctrl.laws.disciplines import DISCIPLINES, KernelQueue
+from netctrl.scenario.links import MIN_RTO, impairments
+
+NOISE = "noise of measured round trips"
+"""What `Flow.rtt_noise` asks for."""
+OTHER_RTO = "a least retransmission timeout of its own"
+"""What another `Scenario.min_rto` asks for."""
+
+
+def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, str] | None:
+    """The first feature, other than senders, that neither the fluid nor ns-3 supports: its place and description.
+
+    `queues` are kinds of several queues or of the kernel that the engine has; with `line` it has traces of links and
+    noise of round trips, too, as the fluid of one link.
+    """
+    if scenario.control is not None:
+        return "control", "controlled rates"
+    if any(change.flow for change in scenario.changes):
+        return "changes", "flows whose rate changes"
+    if scenario.min_rto != MIN_RTO:
+        return "min_rto", OTHER_RTO
+    for group in scenario.flows:
+        if group.size is not None:
+            return f"flows.{group.id}.offers", "flows of finite size"
+        if group.packet_size is not None:
+            return f"flows.{group.id}.packet_size", "packets of several sizes"
+        if group.split is not None:
+            return f"flows.{group.id}.split", "flows over several ways"
+        if group.rtt_noise > 0.0 and not line:
+            return f"flows.{group.id}.rtt_noise", NOISE
+    for link in scenario.links:
+        kind = link.queue.__struct_config__.tag
+        found = {
+            "trace": (link.trace is not None and not line, "traces of links"),
+            **{name: (True, what) for name, what in impairments(link).items()},
+            "pfc": (link.pfc is not None, "priority flow control"),
+            "queue": (
+                isinstance(link.queue, (*DISCIPLINES, KernelQueue)) and not isinstance(link.queue, queues),
+                f"queues of kind {kind}",
+            ),
+        }
+        for name, (there, what) in found.items():
+            if there:
+                return f"links.{link.id}.{name}", what
+    return None
+
+
+def refuse_packet_only(scenario: Any, *queues: type, line: bool = False) -> None:
+    """InvalidValue for a feature of `packet_only`."""
+    found = packet_only(scenario, *queues, line=line)
+    if found is not None:
+        raise InvalidValue(*found, 'a feature of this engine; "packet" supports it')
