@@ -100,9 +100,17 @@ def test_the_word_is_its_law():
 
 
 @pytest.mark.parametrize(
-    ("rate", "rtt", "bdps"), [(1e7, 0.02, 1.0), (1e7, 0.1, 4.0), (1e8, 0.02, 1.0), (1e8, 0.05, 4.0)]
+    ("other", "rate", "rtt", "bdps"),
+    [
+        ("cubic", 1e7, 0.02, 1.0),
+        ("cubic", 1e8, 0.1, 1.0),
+        *(
+            (other, *cell)
+            for other in ("cubic", "bbr")
+            for cell in ((1e7, 0.1, 4.0), (1e8, 0.02, 1.0), (1e8, 0.05, 4.0))
+        ),
+    ],
 )
-@pytest.mark.parametrize("other", ["cubic", "bbr"])
 def test_beside_one_other_it_neither_starves_nor_is_starved(rate, rtt, bdps, other):
     """A law that never competes has .01 to .11 but at 10 Mbit/s and 20 ms."""
     shares = [
