@@ -24,6 +24,9 @@ for Fig. 12a). By formula:
   population of the metropolitan area (census of 2020, in millions) and g makes the most loaded link 85 % utilised, as
   in the paper, when each demand takes its shortest path by delay;
 - standard deviation of a demand = 0.1 mean.
+
+abilene-bursts is abilene with buffers of 40 kB and deviations as large as the means. Abilene itself loses nothing below
+full load under any law.
 """
 
 import json
@@ -31,6 +34,8 @@ from itertools import pairwise, permutations
 from math import asin, cos, radians, sin, sqrt
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.link_rate.routing import routing
@@ -177,6 +182,16 @@ def abilene() -> Network:
     return made({pair: round(scale * mean, -3) for pair, mean in gravity.items()})
 
 
+def abilene_bursts() -> Network:
+    network = abilene()
+    return Network(
+        name="Abilene with bursts",
+        nodes=network.nodes,
+        links=tuple(replace(each, buffer=40e3) for each in network.links),
+        demands=tuple(replace(each, std=each.mean) for each in network.demands),
+    )
+
+
 def three_in_a_row() -> Network:
     """A tandem of three links of 20 Mbit/s, each with a demand of its own beside the one over all."""
     nodes, names = "abcd", ("first", "second", "third")
@@ -200,6 +215,10 @@ NETWORKS = {
         abilene,
         "Topology: Abilene, backbone of Internet2, about 2004 (public fact). Delays from great circles, demands from a "
         "gravity model over populations of the 2020 census: formulas in experiments/hftrac/networks.py",
+    ),
+    "abilene-bursts": (
+        abilene_bursts,
+        "abilene with buffers of 40 kB and deviations as large as the means, ours: experiments/hftrac/networks.py",
     ),
 }
 

@@ -31,7 +31,7 @@ IdentMethod = Literal[
     "auto", "n4sid", "moesp", "cva", "pbsid", "sippy-n4sid", "sippy-moesp", "sippy-cva", "sippy-parsim-k"
 ]
 Focus = Literal["both", "simulation", "prediction"]
-NetworkName = Literal["abilene", "merge", "tandem", "testbed", "three-in-a-row", "wan"]
+NetworkName = Literal["abilene", "abilene-bursts", "merge", "tandem", "testbed", "three-in-a-row", "wan"]
 ScenarioName = Literal[
     "arc-bottlenecks", "arc-capacity", "arc-flash-crowd", "arc-round-trip", "arc-staircase", "arc-staircase-bulk",
     "hftrac-testbed", "mpcc-dumbbell", "mpcc-fat-tree", "parking-lot", "three-links",

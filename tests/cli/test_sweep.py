@@ -201,7 +201,7 @@ BAD = {
     "a network": (
         '"tandem"',
         '"tandm"',
-        "network.graph: got 'tandm', takes a network's file, or one of abilene, merge, tandem, testbed, "
+        "network.graph: got 'tandm', takes a network's file, or one of abilene, abilene-bursts, merge, tandem, testbed, "
         "three-in-a-row, wan; did you mean 'tandem'?\n",
     ),
     "a value": (

@@ -369,7 +369,7 @@ BAD_FILES = {
     "unknown network": (
         '"tandem"',
         '"tandm"',
-        "network.graph: got 'tandm', takes a network's file, or one of abilene, merge",
+        "network.graph: got 'tandm', takes a network's file, or one of abilene, abilene-bursts, merge",
     ),
     "unknown key of the scenario": (
         "interval",

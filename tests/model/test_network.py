@@ -564,7 +564,7 @@ def shipped(name: str) -> Network:
 
 
 def test_these_come_with_netctrl() -> None:
-    assert networks() == ("abilene", "merge", "tandem", "testbed", "three-in-a-row", "wan")
+    assert networks() == ("abilene", "abilene-bursts", "merge", "tandem", "testbed", "three-in-a-row", "wan")
 
 
 @pytest.mark.parametrize("name", networks())
