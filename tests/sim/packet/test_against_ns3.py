@@ -19,19 +19,19 @@ PACKET = 1500
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
 @pytest.mark.parametrize(
-    ("sender", "queue", "ecn"),
+    ("sender", "queue", "ecn", "linux"),
     [
-        ("reno", DropTailQueue(), False),
-        ("reno", PieQueue(), True),
-        ("reno", CodelQueue(), False),
-        ("htcp", RedQueue(), False),
-        ("reno", RedQueue(gentle=False), True),
-        ("cubic", CodelQueue(), True),  # small windows: on the Reno-friendly line
+        ("reno", DropTailQueue(), False, (0.0127, 0.0135)),
+        ("reno", PieQueue(), True, None),
+        ("reno", CodelQueue(), False, (0.0129, 0.0133)),
+        ("htcp", RedQueue(), False, None),
+        ("reno", RedQueue(gentle=False), True, None),
+        ("cubic", CodelQueue(), True, None),  # small windows: on the Reno-friendly line
     ],
 )
-def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):
-    """Throughput within 2 %, the queue within 10 %, what is lost or marked within 25 %: ns-3 halves what is in flight
-    without what is lost already, RFC 5681's FlightSize has it."""
+def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn, linux):
+    """Throughput within 2 %, the queue within 10 %. Losses are repaired as Linux does, which loses a fifth more than
+    ns-3 (three seeds of the kernel in virtual time): within 10 % of its range. Other losses and marks within 25 %."""
     line = Link(id="line", source="a", target="b", capacity=12e6, delay=5e-3, buffer=60e3, queue=queue)
     flows = Flow(id="bulk", path=("line",), rtt=(0.02, 0.06), count=5, start=(0.0, 2.0), sender=sender, ecn=ecn)
     scenario = Scenario(
@@ -41,5 +41,6 @@ def test_five_flows_fill_a_link_and_its_queue_alike(sender, queue, ecn):
     assert ours["throughput"] == pytest.approx(theirs["throughput"], rel=0.02)
     device = PACKET * theirs["utilization"]  # holds a packet while it sends another
     assert ours["backlog"] == pytest.approx(theirs["backlog"] + device, rel=0.10)
-    chosen = [link["loss"] + link["marks"] for link in (ours, theirs)]
-    assert chosen[0] == pytest.approx(chosen[1], rel=0.25)
+    chosen, other = (link["loss"] + link["marks"] for link in (ours, theirs))
+    low, high = (0.9 * linux[0], 1.1 * linux[1]) if linux else (0.75 * other, 1.25 * other)
+    assert low <= chosen <= high
