@@ -201,8 +201,8 @@ BAD = {
     "a network": (
         '"tandem"',
         '"tandm"',
-        "network.graph: got 'tandm', takes a network's file, or one of abilene, abilene-bursts, merge, tandem, testbed, "
-        "three-in-a-row, wan; did you mean 'tandem'?\n",
+        "network.graph: got 'tandm', takes a network's file, or one of abilene, abilene-bursts, merge, tandem, "
+        "testbed, three-in-a-row, wan; did you mean 'tandem'?\n",
     ),
     "a value": (
         "[0.1, 1]",
