@@ -863,7 +863,7 @@ BUILT = {"graph": one_link(), "interval": TAU, "duration": 1.0, "warmup": 0.0}
         ("graph", "tandem", "Network"),
         ("queue", "fifo", "droptail"),
         ("spread", "normal", "gaussian"),
-        ("control", "lifo", "one of fifo, static, backpressure, hftrac, design, track, or a table"),
+        ("control", "lifo", "one of fifo, static, backpressure, credit, hftrac, design, track, or a table"),
         ("flows", (None,), "Flow"),
     ],
 )
