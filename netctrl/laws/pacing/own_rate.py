@@ -52,8 +52,8 @@ _LEFT, _GONE = 0.5, 0.2
 _RARELY = 4.0  # of a competitor's drains, periods
 _REMEMBERED = 40.0  # [s] for which the least RTT counts that others' queue hides
 _FADES, _PART = 0.9, 0.5  # of the highest rate, from drain to drain; of it, the window that competition begins with
-_WORTH, _FEW = 10.0, 4.0  # packets, below which no competition begins, or one ends:
-_GIVEN_UP = 8.0  # for so many drains
+_WORTH, _FEW = 10.0, 4.0  # windows [packet] below which no competition begins, or one ends
+_GIVEN_UP = 8.0  # drains after such an end, for which none begins
 _PATIENCE = 0.8  # of the time that Cubic takes to come back, between two cuts; half where losses are significant
 _LASTS = 0.125  # of the period, and two round trips: a drain
 _FORGET = 10.0  # periods without losses, after which their window is forgotten
@@ -95,8 +95,8 @@ def _give_up(state: OwnRateState) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _listen(state: OwnRateState, p: OwnRateParameters, time: float, rtt: float) -> None:
-    """What every sample adds."""
+def _listen(state: OwnRateState, time: float, rtt: float) -> None:
+    """A sample's part in the least RTTs and the round trip's mean."""
     state.min_rtt = min(state.min_rtt, rtt)
     if rtt <= _SEEN * state.min_rtt:
         state.seen_s = time
@@ -310,7 +310,7 @@ def own_rate_law_step(
     first = state.samples == 0.0
     state.time_s = time
     state.delivered_bytes = delivered
-    _listen(state, p, time, rtt)
+    _listen(state, time, rtt)
     if first:
         state.rtt = rtt
         state.round_s = time - rtt

@@ -22,7 +22,16 @@ from netctrl.plotting.pages.page import MOODS, Page
 
 _READ = {"hftrac": "network", "connet": "model"}
 """Method -> first argument of its function, which is read from a file."""
-OF_FILES = ("--capacity", "--demand-unit", "--std")
+_OF_FILES = (
+    "--capacity",
+    "--capacity-unit",
+    "--delay",
+    "--delay-unit",
+    "--demands",
+    "--demand-unit",
+    "--gravity",
+    "--std",
+)
 """Options that change what was read, and that `netctrl.read` lacks."""
 
 _REFUSED = ("except netctrl.NoAdmissibleDesign as error:", "    design = error.design")
@@ -71,9 +80,14 @@ def read_lines(made: Provenance) -> dict[str, str]:
 
 
 def given(made: Provenance, option: str) -> str | None:
-    """Value of an option on the command line."""
-    argv = made.argv
-    return next((argv[place + 1] for place, each in enumerate(argv[:-1]) if each == option), None)
+    """Value of an option on the command line, in a word of its own or behind =."""
+    words = [part for each in made.argv for part in (each.split("=", 1) if each.startswith(f"{option}=") else [each])]
+    return next((words[place + 1] for place, each in enumerate(words[:-1]) if each == option), None)
+
+
+def changed(made: Provenance) -> bool:
+    """Whether options of the command line changed what was read."""
+    return any(given(made, option) is not None for option in _OF_FILES)
 
 
 def _named(path: Path) -> str:
@@ -92,7 +106,7 @@ def design_lines(design: Design[Any, Any, Any]) -> list[str]:
         return []
     first = _READ.get(name)
     file = next(iter(read_lines(made).values()), None)
-    if first is not None and (file is None or any(option in made.argv for option in OF_FILES)):
+    if first is not None and (file is None or changed(made)):
         return []
     function = _FUNCTIONS.get(name, name)
     defaults = {key: each.default for key, each in inspect.signature(getattr(netctrl, function)).parameters.items()}

@@ -15,7 +15,7 @@ from netctrl.model.io.display import has_figure
 from netctrl.model.io.provenance import Provenance
 from netctrl.plotting.maps import what_if_figure
 from netctrl.plotting.pages.html import Html, code, figure, folded, grid, notes, paragraph, rows_table, section
-from netctrl.plotting.pages.origin import OF_FILES, given, origin, read_lines
+from netctrl.plotting.pages.origin import changed, given, origin, read_lines
 from netctrl.plotting.pages.page import Page
 from netctrl.plotting.pages.svg import points_of
 from netctrl.plotting.simulations import comparison_figure, shown_rows
@@ -80,12 +80,12 @@ def result_page(result: Any) -> Page:
 
 def what_if_page(answer: WhatIf) -> Page:
     """Report of what-if cases: a map of the worst one, a table of the worst ones, each of these by link and demand."""
-    lines = read_lines(answer.provenance)
-    options = {name: given(answer.provenance, f"--{name}") for name in ("fail", "over")}
-    called = []
-    if len(lines) == 1 and not set(OF_FILES) & set(answer.provenance.argv) and options["over"] is None:
+    made, called = answer.provenance, []
+    lines = read_lines(made)
+    if len(lines) == 1 and given(made, "--over") is None and not changed(made):
+        fail = given(made, "--fail") or "each-link"
         scales = list(dict.fromkeys(case.scale for case in answer.cases))
-        call = f"fail={options['fail'] or 'each-link'!r}, scale={scales}, reroute={answer.reroute!r}"
+        call = f"fail={None if fail == 'none' else fail!r}, scale={scales}, reroute={answer.reroute!r}"
         call += f", metric={answer.metric!r}, top={len(answer.details)}"
         called = [f"answer = what_if({next(iter(lines.values()))}, {call})", 'answer.report("report.html")']
     imports = ["from netctrl.engines.what_if.run import what_if"] if called else []
@@ -100,7 +100,7 @@ def what_if_page(answer: WhatIf) -> Page:
             section("Cases", grid(shown, CASE_COLUMNS, [case_row(each.case) for each in answer.details])),
             section("By link and demand", *(_case(each) for each in answer.details)),
             section("Notes", notes(answer.notes)),
-            *origin(answer.provenance, called, imports=imports),
+            *origin(made, called, imports=imports),
         ],
     )
 

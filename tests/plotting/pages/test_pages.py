@@ -22,7 +22,7 @@ from netctrl.engines.what_if.record import case_row
 from netctrl.engines.what_if.run import what_if
 from netctrl.evaluation.metrics import METRICS
 from netctrl.evaluation.record import difference_text, measured_text
-from netctrl.model.datasets import scenario_path, sweep_path
+from netctrl.model.datasets import network_path, scenario_path, sweep_path
 from netctrl.model.io.display import page
 from netctrl.model.io.provenance import provenance
 from netctrl.plotting.pages import designs
@@ -357,3 +357,21 @@ def test_what_if_shows_its_cases_and_how_to_ask_again(made: Made) -> None:
     for each in answer.details:
         assert " ".join(case_row(each.case)) in found
         assert f"Worst of {len(each.demands)} demands" in found
+
+
+@pytest.mark.parametrize(
+    ("options", "call"),
+    [
+        (["--fail=each-node"], "fail='each-node'"),
+        (["--fail", "none", "--scale", "2"], "fail=None"),
+        (["--over=m.csv"], ""),
+        (["--gravity", "1Gbit"], ""),
+    ],
+)
+def test_a_command_is_told_in_python_only_where_it_is_the_same(options: list[str], call: str) -> None:
+    answer = what_if(
+        "abilene", top=1, argv=["netctrl", "what-if", "abilene", *options], inputs=[network_path("abilene")]
+    )
+    found = words(page(answer))
+    assert ("answer = what_if(netctrl.read('abilene')" in found) == bool(call)
+    assert call in found
