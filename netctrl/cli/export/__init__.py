@@ -109,7 +109,14 @@ def ns3(
 
 @app.command(help="Linux: a batch file for tc, a plan of queues for `netctrl linux apply`, and files for agents.")
 def tc(
-    design: Annotated[str, positional("DESIGN", "a Design file of arc, hftrac, connet, mpc, pacing, ecn or a queue")],
+    design: Annotated[
+        str,
+        positional(
+            "DESIGN",
+            "a Design file of arc, hftrac, connet, mpc, pacing, ecn or a queue; or the scenario (.toml) of a network "
+            "whose control sets link rates",
+        ),
+    ],
     /,
     *,
     job: TcJob,

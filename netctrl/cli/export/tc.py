@@ -1,4 +1,4 @@
-"""`netctrl export tc`: a Design for Linux, with its rounded values and the margins lost by rounding."""
+"""`netctrl export tc`: a Design or a scenario's link rates for Linux, with what rounding costs in margins."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from netctrl.linux.export.aqm import Dualpi2, Pie
     from netctrl.linux.export.shaper import TcExport, TcSettings
     from netctrl.model.design.design import AnyDesign, ArcDesign, ConnetDesign
+    from netctrl.scenario.scenario import Scenario
 
 IMPLEMENTATIONS = ("auto", "pie", "dualpi2", "ebpf")
 SHAPERS = ("htb", "tbf")
@@ -30,6 +31,8 @@ SUMMARY = "export.json"
 """File of figures, margins, notes and provenance; its presence marks the folder as an earlier export."""
 _SCHEMA = "netctrl.tc/1"
 _ROUNDING = 1e-12
+_SCENARIO = "link rates"
+_BY_AGENTS = ("hftrac", "connet", "mpc", _SCENARIO)
 
 
 @Parameter(name="*")
@@ -80,13 +83,15 @@ class TcJob:
 def export_tc(path: str, job: TcJob, json: bool) -> int:
     """Read the Design, render it, check rounding, write the files and report."""
     from netctrl.model.design.design import provenance, read_design
+    from netctrl.scenario.scenario import Scenario
 
-    design = read_design(path)
+    design = _scenario(path) if path.endswith(".toml") else read_design(path)
+    method = _SCENARIO if isinstance(design, Scenario) else design.method
     origin = provenance(argv=invocation(), inputs=[Path(path)])
-    made, checks = _attempted(path, job, design)
+    made, checks = _attempted(path, job, design, method)
     content = {
         "schema": _SCHEMA,
-        "method": design.method,
+        "method": method,
         "files": [*made.files, SUMMARY],
         "figures": [msgspec.to_builtins(each) | {"relative_difference": each.difference} for each in made.figures],
         "margins": checks,
@@ -97,12 +102,22 @@ def export_tc(path: str, job: TcJob, json: bool) -> int:
     folder = write_folder(job.output, {**made.files, SUMMARY: text}, _is_earlier)
     if json:
         return say(text)
-    return say(report(f"{design.method} for Linux in {folder}", _rows(made, checks, folder), made.notes))
+    return say(report(f"{method} for Linux in {folder}", _rows(made, checks, folder), made.notes))
 
 
-def _attempted(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
+def _scenario(path: str) -> Scenario:
+    from netctrl.cli.cases import read_case
+    from netctrl.scenario.scenario import checked_demands
+
+    return checked_demands(read_case(path, None).scenario)
+
+
+def _attempted(
+    path: str, job: TcJob, design: AnyDesign | Scenario, method: str
+) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
     """The export; its errors name the option or the file at fault."""
     try:
+        _refuse_strangers(job, method)
         return _made(path, job, design)
     except InvalidValue as error:
         name = error.argument.partition(" of ")[0]
@@ -111,19 +126,22 @@ def _attempted(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tupl
             raise
         if given is not None:
             raise InvalidValue(name, given, error.takes) from None
-        raise FileError(path if name == "law" else job.interfaces or path, str(error)) from None
+        of_file = name.partition(".")[0] in ("law", "control")
+        raise FileError(path if of_file else job.interfaces or path, str(error)) from None
 
 
-def _made(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
+def _made(path: str, job: TcJob, design: AnyDesign | Scenario) -> tuple[TcExport, tuple[ImplementationCheck, ...]]:
     from netctrl.design.queue.ecn_record import EcnDesign
     from netctrl.design.queue.record import QueueDesign
     from netctrl.linux.export.agents import connet_on_linux, hftrac_on_linux, mpc_on_linux
     from netctrl.linux.export.queue_law import queue_on_linux
     from netctrl.linux.export.tc import arc_on_linux, mpcc_on_linux, pacing_on_linux
     from netctrl.model.design.design import ArcDesign, ConnetDesign, HftracDesign, MpccDesign, MpcDesign, PacingDesign
+    from netctrl.scenario.scenario import Scenario
 
-    _refuse_strangers(job, design.method)
     match design:
+        case Scenario():
+            return _ruled(job, design), ()
         case MpccDesign():
             mpcc_on_linux(design)
         case PacingDesign():
@@ -149,6 +167,24 @@ def _made(path: str, job: TcJob, design: AnyDesign) -> tuple[TcExport, tuple[Imp
     raise InvalidValue("design", path, "a Design of arc, hftrac, connet, mpc, mpcc, pacing or a queue")
 
 
+def _ruled(job: TcJob, scenario: Scenario) -> TcExport:
+    """A scenario's link rates, by agents."""
+    import numpy as np
+
+    from netctrl.design.hftrac.scenario_law import scenario_law
+    from netctrl.linux.export.agent_law import scenario_table
+    from netctrl.linux.export.agents import rates_on_linux
+    from netctrl.sim.network.plan import link_plan
+
+    plan = link_plan(scenario, scenario_law(scenario), messages=True)
+    kind = "fifo" if scenario.control is None else str(scenario.control.__struct_config__.tag)
+    if not plan.paced.any():
+        raise InvalidValue("control", kind, "a control that sets the rates of links, as static, credit or hftrac")
+    capacity = {link.id: link.capacity for link in plan.network.links}
+    table = scenario_table(plan.law, plan.links, np.array([capacity[name] for name in plan.links]), plan.paced)
+    return rates_on_linux(table, plan.network, scenario.interval, _places(job), _settings(job), title=kind)
+
+
 def _step(job: TcJob, design: EcnDesign) -> TcExport:
     from netctrl.linux.export.queue_law import StepQueue, step_on_linux
 
@@ -162,14 +198,14 @@ def _refuse_strangers(job: TcJob, method: str) -> None:
     belongs = {
         "implementation": ("arc", "ecn"),
         "drop": ("arc",),
-        "shaper": ("hftrac", "connet", "mpc"),
-        "packet_size": ("hftrac", "connet", "mpc"),
+        "shaper": _BY_AGENTS,
+        "packet_size": _BY_AGENTS,
         "reference": ("hftrac", "connet"),
         "measured_at": ("connet",),
-        "burst": ("arc", "hftrac", "connet", "mpc"),
-        "limit": ("arc", "hftrac", "connet", "mpc"),
-        "frames": ("arc", "hftrac", "connet", "mpc"),
-        "interfaces": ("arc", "hftrac", "connet", "mpc", "mpcc", "queue", "ecn"),
+        "burst": ("arc", *_BY_AGENTS),
+        "limit": ("arc", *_BY_AGENTS),
+        "frames": ("arc", *_BY_AGENTS),
+        "interfaces": ("arc", *_BY_AGENTS, "mpcc", "queue", "ecn"),
     }
     for name, methods in belongs.items():
         value = getattr(job, name)

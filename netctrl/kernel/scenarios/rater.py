@@ -21,7 +21,7 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.plan import LINE, Program
 from netctrl.kernel.programs import FOLDER, begin_s, in_namespace, own_program, read_record
 from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes
-from netctrl.laws.link_rate.distributed_step import LinkRates, Measured, act_links, link_memory
+from netctrl.laws.link_rate.distributed_step import LinkRates, Measured, command_links, link_memory, measure_links
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.scenario.network.decided import DecidedRates, RateDecider
 
@@ -108,7 +108,8 @@ class Decider:
         if self.decider is not None:
             self.command[0] = self.decider.decide(step, Measured(*seen[:, 0].tolist()))
         elif law is not None and self.memory is not None:
-            act_links(law, self.memory, tick, seen, self.control.late[step], self.received[step])
+            measure_links(law, self.memory, tick, seen, self.control.late[step])
+            command_links(law, self.memory, tick, self.received[step])
         return self.rates()
 
     def rates(self) -> np.ndarray:

@@ -19,6 +19,8 @@ from netctrl.laws.link_rate.fir import ARRIVAL_INNOVATION, BACKLOG, RATE, SATURA
 from netctrl.laws.record import Grid, Numbers, WholeGrid, WholeNumbers
 
 _KINDS = 4
+_REMEMBERED = 16
+"""Samples that a message to a law with prices may be late, or lost one after the other."""
 NEVER = -1
 """A message that was lost, or that isn't sent."""
 
@@ -54,6 +56,42 @@ class LinkRates(NamedTuple):
     """samples that are remembered, a power of 2, less one"""
     prices: Prices
     """by which links send less than their sums where the next buffers are full"""
+
+
+def law_by_messages(
+    nominal: np.ndarray,
+    setpoint: float,
+    control: FirSums,
+    predicted: FirSums,
+    feeds: Feeds,
+    prices: Prices,
+    line: np.ndarray,
+    least: np.ndarray,
+    *,
+    messages: int,
+    central: bool = False,
+    ticks: int = 1,
+) -> LinkRates:
+    """Law of links that hear of each other by messages, with a memory as long as it needs."""
+    N, priced = len(nominal), len(prices.link) > 0
+    longest = max(int(part.max(initial=0)) for part in (control.lag, predicted.lag, 2 * prices.delay))
+    mask = (1 << (longest + priced * _REMEMBERED + 3).bit_length()) - 1
+    return LinkRates(
+        nominal=nominal,
+        setpoint=setpoint,
+        control=control,
+        predicted=predicted,
+        foresees=False,
+        expected=np.zeros(N),
+        feeds=feeds,
+        central=central,
+        ticks=ticks,
+        messages=messages,
+        line=line,
+        least=least,
+        mask=mask,
+        prices=prices,
+    )
 
 
 class Measured(NamedTuple):
@@ -223,6 +261,8 @@ def priced_rate(law: LinkRates, memory: LinkMemory, link: int, tick: int, most: 
     for j in range(law.feeds.start[link], law.feeds.start[link + 1]):
         feeder = law.feeds.link[j]
         wanted = sample - law.prices.lag[feeder] + 1
+        if memory.phase[feeder] > memory.phase[link]:
+            wanted -= 1
         heard = newest_heard(law, memory, link, feeder, law.feeds.delay[j], tick)
         rate = memory.measured[RATE * N + feeder, wanted & law.mask] if heard >= wanted else law.nominal[feeder]
         here += law.feeds.share[j] * rate
@@ -230,6 +270,8 @@ def priced_rate(law: LinkRates, memory: LinkMemory, link: int, tick: int, most: 
         following = law.prices.link[j]
         heard = newest_heard(law, memory, link, following, law.prices.delay[link], tick)
         waits = memory.measured[BACKLOG * N + following, heard & law.mask] if heard > oldest else law.setpoint
+        if memory.phase[following] > memory.phase[link]:  # after this link's sample of that number, before the next one
+            heard += 1
         for arrives in range(heard, sample + law.prices.lag[link]):
             sent = memory.measured[RATE * N + link, (arrives - law.prices.lag[link] + 1) & law.mask]
             waits = max(waits + law.prices.other[j] + law.prices.share[j] * sent, 0.0)
@@ -249,18 +291,23 @@ def command_link(law: LinkRates, memory: LinkMemory, link: int, tick: int, recei
 
 
 @njit(cache=True, error_model="numpy")
-def act_links(
-    law: LinkRates, memory: LinkMemory, tick: int, seen: Grid, late: WholeNumbers, received: WholeNumbers
-) -> None:
-    """All links whose tick it is measure, tell, and decide their rates, which `memory.command` then has.
+def measure_links(law: LinkRates, memory: LinkMemory, tick: int, seen: Grid, late: WholeNumbers) -> None:
+    """All links whose tick it is measure, and tell.
 
-    `seen`, (4, N), has what each measured in the order of `Measured`; `late`, (messages), is as in `measure_link`, and
-    `received`, (N), whether a central controller's command comes.
+    `seen`, (4, N), has what each measured in the order of `Measured`; `late`, (messages), is as in `measure_link`.
     """
     for link in range(len(law.nominal)):
         if link_acts(law, memory, link, tick):
             measured = Measured(seen[0, link], seen[1, link], seen[2, link], seen[3, link])
             measure_link(law, memory, link, measured, tick, late)
+
+
+@njit(cache=True, error_model="numpy")
+def command_links(law: LinkRates, memory: LinkMemory, tick: int, received: WholeNumbers) -> None:
+    """All links whose tick it is decide their rates, which `memory.command` then has.
+
+    `received`, (N): whether a central controller's command comes.
+    """
     for link in range(len(law.nominal)):
         if link_acts(law, memory, link, tick):
             command_link(law, memory, link, tick, received[link] != 0)

@@ -62,6 +62,12 @@ class Feeds(NamedTuple):
     """of what it sends that comes here"""
 
 
+def no_feeds(N: int) -> Feeds:
+    """Of links whose law takes none."""
+    none = np.zeros(0, dtype=np.int64)
+    return Feeds(np.zeros(N + 1, dtype=np.int64), none, none, np.zeros(0))
+
+
 class FirLaw(NamedTuple):
     """Law for N links and P taps, link by link."""
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.link_rate.controller import DistributedController, DistributedMemory, command, measure
-from netctrl.laws.link_rate.distributed_step import Measured
+from netctrl.laws.link_rate.controller import Heard, command, measure
+from netctrl.laws.link_rate.distributed_step import LinkRates, Measured
 from netctrl.linux.agent.message import Dropped, Echo, Entry, Kind, Message, admit, aligned, index_of, pack, unpack
 from netctrl.linux.agent.state import (
     MICROSECONDS,
@@ -94,7 +94,7 @@ def _taken(plan: AgentPlan, state: AgentState, peer: int, message: Message, now_
     )
     if len(innovations) < len(message.entries):
         state = counted(state, "dropped_unasked")
-    room = 4 * max(1, len(plan.law.nominal)) * plan.law.slots  # more than honest peers fill
+    room = 4 * max(1, len(plan.law.nominal)) * (plan.law.mask + 1)  # more than honest peers fill
     return state._replace(inbox=(*state.inbox, *innovations)[-room:]), Decision()
 
 
@@ -228,17 +228,17 @@ def _read(plan: AgentPlan, state: AgentState, now_us: int, readings: Sequence[Re
 
 
 def _obey(
-    plan: AgentPlan, state: AgentState, law: DistributedController, memory: DistributedMemory, now_us: int
+    plan: AgentPlan, state: AgentState, law: LinkRates, memory: Heard, now_us: int
 ) -> tuple[AgentState, np.ndarray, tuple[Event, ...]]:
     """The law's rates within limits, (K,), or, of a controller, all links', (N,)."""
     numbers = np.array(plan.numbers, dtype=np.int64)
     unknown = np.isnan(state.rate)
     rate = np.where(unknown, law.nominal[numbers], state.rate)
-    backlog = np.where(np.isnan(state.backlog), law.backlog_setpoint, state.backlog)
+    backlog = np.where(np.isnan(state.backlog), law.setpoint, state.backlog)
     now = [innovations for innovations in state.inbox if innovations[1] <= state.step]
     later = tuple(innovations for innovations in state.inbox if innovations[1] > state.step)
     gone = [number for number, lost in zip(plan.numbers, state.lost, strict=True) if lost]
-    memory, useless = measure(law, memory, state.step, rate, backlog, innovations=now, lost=gone)
+    memory, useless = measure(law, memory, state.step, numbers, rate, backlog, innovations=now, lost=gone)
     state = counted(state._replace(inbox=later), "dropped_useless", useless)
     if plan.commanded:
         # Its last command, or the fallback after a lost one (HFTraC: the nominal rate).
@@ -248,15 +248,15 @@ def _obey(
         events = () if state.falling_back else (Event("fallback", (("why", "no command was received"),)),)
         state = counted(state._replace(falling_back=True), "fallback_steps")
         return state, np.where(plan.paced, plan.fallback, plan.high), events
-    table, limits = plan.config.law, (None, None)  # a controller commands within the limits that agents apply
+    heard, u = command(law, memory)
+    finite = np.where(np.isfinite(u), u, law.nominal)
+    table, kept = plan.config.law, finite
     if plan.config.role == "controller" and isinstance(table, LinkRateTable):
-        limits = np.zeros(len(table.capacity)), table.capacity
-    memory, u = command(law, memory, *limits)
-    finite = np.where(np.isfinite(memory.command), memory.command, law.nominal)
-    state = state._replace(memory=memory._replace(command=finite))
+        kept = np.clip(finite, 0.0, table.capacity)  # a controller commands within the limits that agents apply
+    state = state._replace(memory=heard._replace(links=heard.links._replace(command=kept)))
     if plan.config.role == "controller":
-        return state, np.where(np.isfinite(u), u, law.nominal), ()
-    state, rates = _bounded(plan, state, u)
+        return state, finite, ()
+    state, rates = _bounded(plan, state, u[numbers])
     return state, rates, ()
 
 
@@ -328,11 +328,11 @@ def _entries(plan: AgentPlan, state: AgentState, peer: int, rates: np.ndarray) -
         return Kind.COMMAND, tuple((link, (float(rates[link]), 0.0, 0.0, 0.0)) for link in plan.told[peer])
     if plan.law is None or state.memory is None:
         return Kind.STATE, ()
-    N, slot = len(plan.law.nominal), state.step & plan.law.slots - 1
+    N, slot = len(plan.law.nominal), state.step & plan.law.mask
     entries: list[Entry] = []
     for link, number in enumerate(plan.numbers):
         if not state.lost[link]:
-            a, b, c, d = state.memory.received[number::N, slot].tolist()
+            a, b, c, d = state.memory.links.measured[number::N, slot].tolist()
             entries.append((number, (a, b, c, d)))
     return Kind.STATE, tuple(entries)
 

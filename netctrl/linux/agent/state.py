@@ -11,13 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from netctrl.core.units import BITS_PER_BYTE, unit_scale
-from netctrl.laws.link_rate.controller import (
-    DistributedController,
-    DistributedMemory,
-    Innovations,
-    distributed_controller,
-    start_hearing,
-)
+from netctrl.laws.link_rate.controller import Heard, Innovations, start_hearing
+from netctrl.laws.link_rate.distributed_step import LinkRates
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern, reference_governor
 from netctrl.laws.tracking.tracking import TrackingGains, TrackingState, start_tracking, step_tracking, tracking_gains
 from netctrl.linux.agent.message import Alignment, Echo, Route, Window, digest
@@ -152,8 +147,10 @@ class AgentPlan(NamedTuple):
     routes: tuple[Route, ...]
     """Route of each peer's messages."""
     interval_us: float
-    law: DistributedController | None
+    law: LinkRates | None
     """None with a tracking law."""
+    memory: Heard | None
+    """Of the law, at the start."""
     numbers: tuple[int, ...]
     """(K,) numbers of the links in the law."""
     told: tuple[tuple[int, ...], ...]
@@ -175,7 +172,7 @@ class AgentState(NamedTuple):
     step: int
     at_us: int
     """Time of the last step."""
-    memory: DistributedMemory | None
+    memory: Heard | None
     tracker: Tracker | None
     decider: RateDecider | None
     """A link's law of model predictive control, with its memory."""
@@ -224,15 +221,7 @@ def plan(config: AgentConfig, key: bytes = b"") -> AgentPlan:
         numbers = tuple(row[link.id] for link in links)
         told = tuple(tuple(row[name] for name in peer.links) for peer in config.peers)
         commanded = table.central and config.role == "agent"
-        own = range(len(table.links)) if config.role == "controller" else () if commanded else numbers
-        law = distributed_controller(
-            table.as_law(),
-            table.nominal,
-            table.backlog_setpoint,
-            measured=numbers,
-            commanded=list(own),
-            least=table.information_delay if config.role == "controller" else 0,
-        )
+        law = table.as_law(table.information_delay if config.role == "controller" else 0)
         paced = [table.paced[number] > 0.0 for number in numbers]
         about = f"{config.interval_s!r} {table.links} {table.nominal.tolist()}"
     elif isinstance(table, TrackingTable) and table.measured_by is not None:
@@ -244,6 +233,7 @@ def plan(config: AgentConfig, key: bytes = b"") -> AgentPlan:
         routes=routes,
         interval_us=config.interval_s * MICROSECONDS,
         law=law,
+        memory=None if law is None else start_hearing(law, numbers or range(len(law.nominal))),
         numbers=numbers,
         told=told,
         low=np.array([link.least_rate for link in links]),
@@ -261,7 +251,7 @@ def start(plan: AgentPlan, session: int) -> AgentState:
         session=session,
         step=-1,
         at_us=0,
-        memory=None if plan.law is None else start_hearing(plan.law),
+        memory=plan.memory,
         tracker=start_tracker(table) if isinstance(table, TrackingTable) else None,
         decider=_decider(plan, table) if isinstance(table, DecidedTable) else None,
         readings=(None,) * K,

@@ -1,8 +1,8 @@
-"""Laws as numbers for agents: each link's rate as sums of measured and received values."""
+"""Laws as numbers for agents: each link's rate as sums of measured and received values, or by prices."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -10,15 +10,18 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue, checked_kind, checked_names, checked_number
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
-from netctrl.laws.link_rate.fir import LINEAR, WORK_CONSERVING, FirLaw
+from netctrl.laws.link_rate.controller import by_hearing
+from netctrl.laws.link_rate.credit import Prices, no_prices
+from netctrl.laws.link_rate.distributed import distributed_law
+from netctrl.laws.link_rate.distributed_step import LinkRates, law_by_messages
+from netctrl.laws.link_rate.fir import Feeds, FirLaw, FirSums, no_feeds
 from netctrl.model.design.design import HftracDesign
 from netctrl.model.design.mpc import MpcLaw
 from netctrl.model.law import TrackingLaw
 from netctrl.model.network_model import NetworkModel
 
 _KINDS = 4
-_MAX_TAPS = 500_000
+_MAX_ROWS = 500_000
 _MAX_LAG = 1_000_000
 
 
@@ -27,30 +30,40 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class TapTable(_Table, frozen=True, kw_only=True, eq=False):
-    """`netctrl.laws.link_rate.fir.FirLaw` of N links, row by row."""
+    """`netctrl.laws.link_rate.fir.FirSums` of N links, row by row."""
 
     offset: np.ndarray
     """(N,) [bit/s]"""
     taps: np.ndarray
     """(P, 4) rows of link, series, lag [sample] and coefficient, sorted by link."""
 
-    def as_fir(self, paced: np.ndarray) -> FirLaw:
-        """FIR law for the `paced` links, (N,)."""
-        link, series, lag = self.taps[:, :3].astype(np.int64).T
-        return FirLaw(
-            start=np.searchsorted(link, np.arange(len(self.offset) + 1)),
-            series=series,
-            lag=lag,
-            coefficient=np.ascontiguousarray(self.taps[:, 3]),
-            offset=self.offset,
-            mode=np.where(paced, LINEAR, WORK_CONSERVING),
-            expected=np.zeros(len(self.offset)),
-            alone=False,
-        )
+    def as_sums(self) -> FirSums:
+        """The sums."""
+        start, (series, lag), (coefficient,) = _columns(self.taps, len(self.offset), 2)
+        return FirSums(start, series, lag, coefficient, self.offset.copy())
+
+
+class PriceTable(_Table, frozen=True, kw_only=True, eq=False):
+    """`netctrl.laws.link_rate.credit.Prices` of N links, and what feeds them, row by row; rates in bit/s."""
+
+    pairs: np.ndarray
+    """(E, 5) rows of link, the one that it feeds, share of what it sends that goes there, `other` and `spread`, sorted
+    by link."""
+    feeds: np.ndarray
+    """(F, 4) rows of link, the one that feeds it, delay of that one [sample] and share, sorted by link."""
+    links: np.ndarray
+    """(N, 6) rows of `delay`, `lag`, `enters`, `varies`, `buffer` and `later`."""
+
+    def as_prices(self) -> tuple[Prices, Feeds]:
+        """Prices, and what feeds the links."""
+        start, (link,), pairs = _columns(self.pairs, len(self.links), 1)
+        begin, (feeder, delay), (share,) = _columns(self.feeds, len(self.links), 2)
+        _, times, others = _columns(np.column_stack([np.arange(len(self.links)), self.links]), len(self.links), 2)
+        return Prices(start, link, *pairs, *times, *others), Feeds(begin, feeder, delay, share)
 
 
 class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="link-rates", eq=False):
-    """HFTraC law for N links, of which only those commanded by one agent need taps.
+    """Law for N links, of which only those commanded by one agent need taps and pairs.
 
     Raises
     ------
@@ -75,6 +88,8 @@ class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="li
     control: TapTable
     predicted: TapTable
     """Setpoint of each link's own backlog."""
+    prices: PriceTable | None = None
+    """By which links send less than their sums where the next buffers are full."""
 
     def __post_init__(self) -> None:
         N = len(self.links)
@@ -87,17 +102,46 @@ class LinkRateTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="li
         for name in ("control", "predicted"):
             table = getattr(self, name)
             _settle(table, "offset", _shaped(f"{name}.offset", table.offset, (N,)))
-            _settle(table, "taps", _checked_fir(f"{name}.taps", table.taps, N))
+            _settle(table, "taps", _rows(f"{name}.taps", table.taps, 4, N, _KINDS * N, _MAX_LAG))
+        if self.prices is not None:
+            given = self.prices
+            _settle(given, "pairs", _rows("prices.pairs", given.pairs, 5, N, N))
+            _settle(given, "feeds", _rows("prices.feeds", given.feeds, 4, N, N, _MAX_LAG))
+            links = _shaped("prices.links", given.links, (N, 6))
+            _settle(given, "links", _rows("prices.links", links, 6, _MAX_LAG, _MAX_LAG, rising=False))
 
-    def as_law(self) -> DistributedLaw:
-        """Law in the form of `netctrl.laws.link_rate.distributed`."""
-        paced = self.paced > 0.0
-        return DistributedLaw(self.control.as_fir(paced), self.predicted.as_fir(paced), self.central)
+    def as_law(self, least: int = 0) -> LinkRates:
+        """Law for a controller (`netctrl.laws.link_rate.controller`)."""
+        N, nobody = len(self.links), np.zeros((0, 0), dtype=np.int64)
+        prices, feeds = (no_prices(N), no_feeds(N)) if self.prices is None else self.prices.as_prices()
+        sums = self.control.as_sums(), self.predicted.as_sums()
+        around = self.nominal.copy(), self.backlog_setpoint
+        return by_hearing(law_by_messages(*around, *sums, feeds, prices, nobody, nobody, messages=N), least)
+
+    def scaled(self, growth: float) -> LinkRateTable:
+        """The law for rates and backlogs that are so much larger, as with headers: it is homogeneous."""
+        control, predicted = (
+            TapTable(offset=growth * each.offset, taps=each.taps) for each in (self.control, self.predicted)
+        )
+        prices = self.prices
+        if prices is not None:
+            pairs, links = prices.pairs * [1, 1, 1, growth, growth], prices.links * [1, 1, growth, growth, growth, 1]
+            prices = PriceTable(pairs=pairs, feeds=prices.feeds, links=links)
+        return msgspec.structs.replace(
+            self,
+            nominal=growth * self.nominal,
+            capacity=growth * self.capacity,
+            backlog_setpoint=growth * self.backlog_setpoint,
+            control=control,
+            predicted=predicted,
+            prices=prices,
+        )
 
     def pairs(self) -> set[tuple[int, int]]:
         """Pairs (link, link whose measurements it needs)."""
-        rows = np.concatenate([self.control.taps, self.predicted.taps])[:, :2].astype(np.int64)
-        return {(at, series % len(self.links)) for at, series in set(map(tuple, rows.tolist()))}
+        N = len(self.links)
+        heard = [self.control.taps, self.predicted.taps] + ([] if self.prices is None else [self.prices.pairs])
+        return {(at, of % N) for at, of in np.concatenate([rows[:, :2] for rows in heard]).astype(np.int64).tolist()}
 
 
 class TrackingTable(_Table, frozen=True, kw_only=True, tag_field="kind", tag="tracking", eq=False):
@@ -217,19 +261,68 @@ def link_rate_table(
     )
 
 
+def scenario_table(law: LinkRates, links: Sequence[str], capacity: np.ndarray, paced: np.ndarray) -> LinkRateTable:
+    """Link-rate law of a scenario as numbers for agents.
+
+    Parameters
+    ----------
+    law : LinkRates
+        As it is with messages (`netctrl.sim.network.plan.link_plan(..., messages=True)`).
+    links : sequence of str, length N
+        Ids.
+    capacity : ndarray, shape (N,)
+        [bit/s]
+    paced : ndarray of bool, shape (N,)
+        Links that follow the law.
+    """
+    prices, feeds = law.prices, law.feeds
+    fed, link = (np.repeat(np.arange(len(links)), np.diff(each.start)) for each in (feeds, prices))
+    of_links = prices.delay, prices.lag, prices.enters, prices.varies, prices.buffer, prices.later
+    table = PriceTable(
+        pairs=np.column_stack([link, prices.link, prices.share, prices.other, prices.spread]),
+        feeds=np.column_stack([fed, feeds.link, feeds.delay, feeds.share]),
+        links=np.column_stack(of_links) if len(link) else np.zeros((0, 6)),
+    )
+    return LinkRateTable(
+        links=tuple(links),
+        nominal=law.nominal,
+        capacity=capacity,
+        backlog_setpoint=law.setpoint,
+        paced=paced.astype(float),
+        central=law.central,
+        information_delay=int(law.least.max()) if law.central else 0,
+        control=_table(law.control),
+        predicted=_table(law.predicted),
+        prices=table if len(link) else None,
+    )
+
+
 def restricted(table: LinkRateTable, links: Collection[str]) -> LinkRateTable:
-    """The table with the taps of some links only."""
+    """The table with the taps and pairs of some links only."""
     mine = np.array([name in links for name in table.links])
 
-    def part(taps: TapTable) -> TapTable:
-        return TapTable(offset=taps.offset, taps=taps.taps[mine[taps.taps[:, 0].astype(np.int64)]])
+    def part(rows: np.ndarray) -> np.ndarray:
+        return rows[mine[rows[:, 0].astype(np.int64)]]
 
-    return msgspec.structs.replace(table, control=part(table.control), predicted=part(table.predicted))
+    control, predicted = (
+        TapTable(offset=each.offset, taps=part(each.taps)) for each in (table.control, table.predicted)
+    )
+    prices = table.prices
+    if prices is not None:
+        prices = PriceTable(pairs=part(prices.pairs), feeds=part(prices.feeds), links=prices.links)
+    return msgspec.structs.replace(table, control=control, predicted=predicted, prices=prices)
 
 
-def _table(taps: FirLaw) -> TapTable:
+def _table(taps: FirLaw | FirSums) -> TapTable:
     link = np.repeat(np.arange(len(taps.offset)), np.diff(taps.start))
     return TapTable(offset=taps.offset, taps=np.column_stack([link, taps.series, taps.lag, taps.coefficient]))
+
+
+def _columns(rows: np.ndarray, N: int, whole: int) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
+    """Where each link's rows start, (N + 1,), and the other columns: the first ones of whole numbers."""
+    first, *others = (np.ascontiguousarray(column) for column in rows.T)
+    start = np.searchsorted(first, np.arange(N + 1))
+    return start, [each.astype(np.int64) for each in others[:whole]], others[whole:]
 
 
 def _settle(record: msgspec.Struct, name: str, value: np.ndarray) -> None:
@@ -244,12 +337,15 @@ def _shaped(argument: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     return found
 
 
-def _checked_fir(argument: str, value: np.ndarray, N: int) -> np.ndarray:
-    found = np.array(value, dtype=float).reshape(-1, 4) if np.size(value) % 4 == 0 else np.empty(0)
-    if found.ndim != 2 or (np.size(value) and np.shape(value) != found.shape) or len(found) > _MAX_TAPS:
-        raise InvalidValue(argument, f"shape {np.shape(value)}", f"at most {_MAX_TAPS} rows of 4 numbers")
-    whole, most = found[:, :3], np.array([N, _KINDS * N, _MAX_LAG])
-    if not ((whole == np.rint(whole)) & (whole >= 0) & (whole < most)).all() or (np.diff(found[:, 0]) < 0).any():
-        takes = f"rows of link (0 to {N - 1}, rising), series (0 to {_KINDS * N - 1}), lag (0 or more), coefficient"
-        raise InvalidValue(argument, "numbers outside these ranges", takes)
+def _rows(argument: str, value: Any, columns: int, *below: int, rising: bool = True) -> np.ndarray:
+    """Rows that begin with whole numbers from 0 to below these, the first one rising."""
+    size = np.size(value)
+    found = np.array(value, dtype=float).reshape(-1, columns) if size % columns == 0 else np.empty(0)
+    if found.ndim != 2 or (size and np.shape(value) != found.shape) or len(found) > _MAX_ROWS:
+        raise InvalidValue(argument, f"shape {np.shape(value)}", f"at most {_MAX_ROWS} rows of {columns} numbers")
+    whole = found[:, : len(below)]
+    fits = (whole == np.rint(whole)) & (whole >= 0) & (whole < below)
+    if not fits.all() or (rising and (np.diff(found[:, 0]) < 0).any()):
+        takes = f"rows that begin with whole numbers, from 0 to {', '.join(str(each - 1) for each in below)}"
+        raise InvalidValue(argument, "numbers outside these ranges", takes + ", the first one rising" * rising)
     return found

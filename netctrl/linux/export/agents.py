@@ -1,4 +1,4 @@
-"""HFTraC, CONNET and MPC on Linux: queues with rates set by agents, on the machines and interfaces of a map."""
+"""Link rates, CONNET and MPC on Linux: queues with rates set by agents, on the machines and interfaces of a map."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from netctrl.core.errors import InvalidValue, checked_kind, checked_number
 from netctrl.core.units import BITS_PER_BYTE, format_quantity, unit_scale
 from netctrl.linux.export import shaper
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
-from netctrl.linux.export.agent_law import DecidedTable, TrackingTable, link_rate_table
+from netctrl.linux.export.agent_law import DecidedTable, LinkRateTable, TrackingTable, link_rate_table
 from netctrl.linux.export.records import HtbClass, TokenBucket
 from netctrl.linux.state_files import AGENT_FOLDER
 from netctrl.model.design.design import ConnetDesign, HftracDesign, MpcDesign
 from netctrl.model.io.toml import read_toml_record
+from netctrl.model.network import Network
 from netctrl.model.network_model import NetworkModel
 from netctrl.scenario.design import design_link
 
@@ -144,17 +145,44 @@ def hftrac_on_linux(
     checked_kind("design", design, HftracDesign)
     checked_kind("model", model, NetworkModel)
     checked_kind("places", places, InterfaceMap)
-    growth = settings.framing.growth
-    made = [(place, _links_at(design, place, settings, reference)) for place in places.agents]
-    # The law is linear, so it also holds for rates and backlogs that include headers.
-    table = link_rate_table(design, model, reference=reference * growth, backlog_setpoint=backlog_setpoint * growth)
-    table = msgspec.structs.replace(table, capacity=table.capacity * growth)
+    table = link_rate_table(design, model, reference=reference, backlog_setpoint=backlog_setpoint)
+    return rates_on_linux(table, design.inputs.network, design.law.interval_s, places, settings, title="HFTraC")
+
+
+def rates_on_linux(
+    table: LinkRateTable,
+    network: Network,
+    interval_s: float,
+    places: InterfaceMap,
+    settings: shaper.TcSettings = shaper.AS_DESIGNED,
+    *,
+    title: str,
+) -> shaper.TcExport:
+    """Queues with a rate at each link of a network, and the files of agents that set these by a law.
+
+    Parameters
+    ----------
+    table : LinkRateTable
+        Rates and backlogs as the network counts them.
+    network : Network
+    interval_s : float
+    places : InterfaceMap
+    settings : TcSettings
+    title : str
+        What the batch files say the law is.
+
+    Raises
+    ------
+    InvalidValue
+        As `hftrac_on_linux`.
+    """
+    made = [(place, _links_at(network, table, place, settings)) for place in places.agents]
     idle = sorted({name for place in places.agents for name in place.links} - set(table.links))
     if idle:
-        raise InvalidValue("interfaces", ", ".join(idle), "links with traffic: the Design has no rate for these")
+        raise InvalidValue("interfaces", ", ".join(idle), "links with traffic: the law has no rate for these")
     configs = agent_configs(
-        table,
-        design.law.interval_s,
+        table.scaled(settings.framing.growth),
+        interval_s,
         [(place.peer, [entry for _, entry in links]) for place, links in made],
         controller=places.controller,
         key_file=places.key_file,
@@ -162,15 +190,15 @@ def hftrac_on_linux(
     )
     files = {f"{name}.agent.json": _with_metrics(config).to_json() for name, config in configs.items()}
     for place, links in made:
-        title = "HFTraC: links at their capacity, until an agent sets their rates"
-        files |= shaper.queue_files(place.name, [queue for queue, _ in links], title)
-    return _export(files, [each for _, links in made for each in links], design.law.interval_s)
+        said = f"{title}: links at their capacity, until an agent sets their rates"
+        files |= shaper.queue_files(place.name, [queue for queue, _ in links], said)
+    return _export(files, [each for _, links in made for each in links], interval_s)
 
 
 def _links_at(
-    design: HftracDesign, place: AgentPlace, settings: shaper.TcSettings, reference: float
+    network: Network, table: LinkRateTable, place: AgentPlace, settings: shaper.TcSettings
 ) -> list[tuple[shaper.TcQueue, ControlledLink]]:
-    links = {link.id: link for link in design.inputs.network.links}
+    links, nominal = {link.id: link for link in network.links}, dict(zip(table.links, table.nominal, strict=True))
     unknown = sorted(set(place.links) - links.keys())
     if unknown:
         raise InvalidValue("interfaces", ", ".join(unknown), f"links of the Design's network: {', '.join(links)}")
@@ -182,10 +210,9 @@ def _links_at(
             raise InvalidValue(
                 "limit", None, f"a size: the buffer of link {name} is unlimited, but a queue needs a limit"
             )
-        nominal = design.certificate.nominal_rate.get(name, 0.0) * reference
-        if nominal > link.capacity:
+        if nominal.get(name, 0.0) > link.capacity:
             takes = f"at most the capacity of link {name}, {format_quantity(link.capacity, 'bit/s')}"
-            raise InvalidValue("reference", f"a nominal rate of {format_quantity(nominal, 'bit/s')}", takes)
+            raise InvalidValue("reference", f"a nominal rate of {format_quantity(nominal[name], 'bit/s')}", takes)
         made.append(_controlled(interface, name, link.capacity, limit, settings))
     return made
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from netctrl.laws.link_rate.credit import Prices
 from netctrl.laws.link_rate.distributed import DistributedLaw, distributed_law
-from netctrl.laws.link_rate.distributed_step import NEVER, LinkRates, link_memory
-from netctrl.laws.link_rate.fir import LINEAR, Feeds, FirLaw, packed
+from netctrl.laws.link_rate.distributed_step import NEVER, LinkRates, law_by_messages, link_memory
+from netctrl.laws.link_rate.fir import LINEAR, Feeds, FirLaw, no_feeds, packed
 from netctrl.model.law import LinkRateLaw, StaticGain
 from netctrl.scenario.network.policy import messages_of
 from netctrl.scenario.scenario import Scenario
@@ -20,8 +20,6 @@ from netctrl.sim.network.problem import LinkProblem, LinkRuns, power_of_2
 
 _TICKS = 8
 """An interval, where links act out of step."""
-_REMEMBERED = 16
-"""Samples that a message may be late, or lost one after the other, before nominal rates stand for it."""
 _CHUNK = 1000  # intervals
 _LOSS, _JITTER, _RECEIVED, _PHASE = 1, 2, 3, 4  # streams of a run, beside that of its traffic
 
@@ -138,7 +136,7 @@ def rates_in_time(ready: LinkProblem) -> LinkRates:
     """Law of a network whose links act simultaneously and receive all messages in time."""
     N, plant, control = ready.model.n_links, ready.plant, ready.taps
     alone = control.alone or not control.innovations
-    feeds = _no_feeds(N) if alone and not len(ready.prices.link) else _feeds(plant)
+    feeds = no_feeds(N) if alone and not len(ready.prices.link) else _feeds(plant)
     nobody = np.zeros((0, 0), dtype=np.int64)
     return LinkRates(
         nominal=ready.initial_rate,
@@ -153,7 +151,10 @@ def rates_in_time(ready: LinkProblem) -> LinkRates:
         messages=0,
         line=nobody,
         least=nobody,
-        mask=power_of_2(max(control.memory, int(feeds.delay.max(initial=0)), _looks_back(ready.prices)) + 2) - 1,
+        mask=power_of_2(
+            max(control.memory, int(feeds.delay.max(initial=0)), 2 * int(ready.prices.delay.max(initial=0))) + 2
+        )
+        - 1,
         prices=ready.prices,
     )
 
@@ -163,22 +164,18 @@ def rates_by_messages(scenario: Scenario, ready: LinkProblem, law: LinkRateLaw |
     N, heard = ready.model.n_links, distributed_problem(ready, law)
     priced, feeds = len(ready.prices.link) > 0, _feeds(ready.plant)
     line, least, messages = message_lines(heard, law, N, _priced_lines(ready.prices, feeds) if priced else None)
-    memory = max(heard.control.memory, heard.predicted.memory, _looks_back(ready.prices) + priced * _REMEMBERED)
-    return LinkRates(
-        nominal=ready.initial_rate,
-        setpoint=ready.plant.backlog_setpoint,
-        control=heard.control.sums,
-        predicted=heard.predicted.sums,
-        foresees=False,
-        expected=np.zeros(N),
-        feeds=feeds if priced else _no_feeds(N),
+    return law_by_messages(
+        ready.initial_rate,
+        ready.plant.backlog_setpoint,
+        heard.control.sums,
+        heard.predicted.sums,
+        feeds if priced else no_feeds(N),
+        ready.prices,
+        line,
+        least,
+        messages=messages,
         central=heard.central,
         ticks=ticks(scenario),
-        messages=messages,
-        line=line,
-        least=least,
-        mask=power_of_2(memory + 4) - 1,
-        prices=ready.prices,
     )
 
 
@@ -198,22 +195,12 @@ def _feeds(plant: LinkPlant) -> Feeds:
     return Feeds(plant.coupled_start, plant.coupled_link, plant.coupled_delay, plant.coupled_share)
 
 
-def _looks_back(prices: Prices) -> int:
-    """Samples of its own rate that a link's forecast takes."""
-    return 2 * int(prices.delay.max(initial=0))
-
-
 def _priced_lines(prices: Prices, feeds: Feeds) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Links that hear, those of which they do, and from which age on: the next ones, and those that feed them."""
     N = len(prices.delay)
     ahead, behind = np.repeat(np.arange(N), np.diff(prices.start)), np.repeat(np.arange(N), np.diff(feeds.start))
     at, of = np.concatenate([ahead, behind]), np.concatenate([prices.link, feeds.link])
     return at, of, np.concatenate([prices.delay[ahead], feeds.delay])
-
-
-def _no_feeds(N: int) -> Feeds:
-    none = np.zeros(0, dtype=np.int64)
-    return Feeds(np.zeros(N + 1, dtype=np.int64), none, none, np.zeros(0))
 
 
 def message_state(ready: LinkProblem, law: LinkRates, phase: np.ndarray) -> MessageState:

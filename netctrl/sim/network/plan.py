@@ -14,15 +14,17 @@ from netctrl.scenario.network.policy import Backpressure, messages_of
 from netctrl.scenario.network.runs import scenario_trace, tcp_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.sim.network.demands import DemandSource
-from netctrl.sim.network.messages import link_rates, message_table
+from netctrl.sim.network.messages import link_rates, message_table, rates_by_messages
 from netctrl.sim.network.problem import LinkProblem, link_problem
 
 _MAX_TABLE = 2**28  # bytes
 _CHUNK = 2**21  # bytes of demands at a time
 
 
-def link_plan(scenario: Scenario, law: LinkRateLaw | None = None, *, sampled_delays: bool = False) -> LinkPlan:
-    """Routes and numbers of the fluid's run.
+def link_plan(
+    scenario: Scenario, law: LinkRateLaw | None = None, *, sampled_delays: bool = False, messages: bool = False
+) -> LinkPlan:
+    """Routes and numbers of the fluid's run; `messages`: links hear by messages even where all are in time.
 
     Raises
     ------
@@ -34,6 +36,7 @@ def link_plan(scenario: Scenario, law: LinkRateLaw | None = None, *, sampled_del
         raise InvalidValue("control.kind", "backpressure", takes)
     ready = link_problem(scenario, law)
     prices = ready.prices._replace(lag=ready.prices.delay + sampled_delays)  # packets aren't stored for an interval
+    rates = rates_by_messages if messages else link_rates
     return LinkPlan(
         network=ready.network,
         links=ready.model.links,
@@ -42,7 +45,7 @@ def link_plan(scenario: Scenario, law: LinkRateLaw | None = None, *, sampled_del
         nominal=ready.plant.nominal,
         weight=ready.weight,
         paced=ready.taps.mode != WORK_CONSERVING,
-        law=link_rates(scenario, ready._replace(prices=prices), law),
+        law=rates(scenario, ready._replace(prices=prices), law),
     )
 
 

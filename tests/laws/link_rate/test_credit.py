@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pytest
+from distributed_support import random_network
 from scipy.stats import uniform
 
 import netctrl
@@ -39,13 +40,12 @@ def under(network: Network, control: Policy, **fields: object) -> Scenario:
     return routed(network, control=control, interval=TAU, **({"duration": 110.0, "warmup": 10.0} | fields))
 
 
-def played(scenario: Scenario, demand: np.ndarray, extra: np.ndarray | None = None) -> np.ndarray:
-    """What each link loses in all, over the interval, (N,); `extra`, (steps, messages): by how much each is late."""
+def played(scenario: Scenario, demand: np.ndarray, extra: np.ndarray, phase: np.ndarray) -> np.ndarray:
+    """What each link loses in all, over the interval, (N,); `extra`, (steps, messages): by how much each is late, and
+    `phase`, (N,): tick at which each acts."""
     ready = link_problem(scenario)
     law, N = rates_by_messages(scenario, ready, None), ready.model.n_links
-    state = message_state(ready, law, np.zeros(N, dtype=np.int64))
-    if extra is None:
-        extra = np.zeros((len(demand), law.messages), dtype=np.int64)
+    state = message_state(ready, law, phase)
     sums, received = np.zeros((6, N)), np.ones((len(demand), N), dtype=bool)
     nothing = np.zeros(1), np.zeros((3, N, 0))
     advance_messages(ready.plant, law, ready.taps.mode, state, demand, extra, received, 0, 0, sums, *nothing)
@@ -82,25 +82,27 @@ def test_the_room_that_is_enough_is_what_others_may_send_until_news_of_it_is_hea
         lossless_fills(under(shared(1e6, delays), Fifo()))
 
 
-@pytest.mark.parametrize("late", [0, 2])
+@pytest.mark.parametrize(("late", "apart"), [(0, 0), (2, 0), (0, 1)], ids=["in time", "late", "out of step"])
 @pytest.mark.parametrize("seed", range(8))
-def test_nothing_is_lost_inside_whatever_comes(seed: int, late: int) -> None:
-    """Sources that are silent and then all start at once, news that is as late, or as often lost, as may be."""
+def test_nothing_is_lost_inside_whatever_comes(seed: int, late: int, apart: int) -> None:
+    """Sources that are silent and then all start at once, news that is as late, or as often lost, as may be,
+    and links that act at moments of their own, which counts like news a sample late."""
     rng = np.random.default_rng(seed)
     delays = tuple(rng.integers(0, 4, int(rng.integers(2, 5))).tolist())
     mean = 22.0 / len(delays) * rng.uniform(0.6, 1.0)
     low, high = 1e3, 4e6
     for _ in range(40):  # the least buffer of which it is promised
         middle = 0.5 * (low + high)
-        enough = lossless_fills(under(shared(middle, delays, mean), CreditPolicy()), late=late)["line"] >= 0.0
+        enough = lossless_fills(under(shared(middle, delays, mean), CreditPolicy()), late=late + apart)["line"] >= 0.0
         low, high = (low, middle) if enough else (middle, high)
     demand = bursts(rng, 3000, len(delays))
     size = 2 * len(delays)
     extra = rng.integers(0, late + 1, (len(demand), size))
     extra[1::2][rng.random((len(demand) // 2, size)) < 0.5 * (late > 0)] = NEVER  # the next one is at most 1 late
     extra[0::2] = np.minimum(extra[0::2], max(late - 1, 0))
+    control, phase = CreditPolicy(messages=Messages(asynchronous=bool(apart))), rng.integers(0, 8, len(delays) + 1)
     for buffer, kept in ((high, True), (0.1 * high, False)):
-        lost = played(under(shared(buffer, delays, mean), CreditPolicy()), demand, extra[:, : len(delays)])
+        lost = played(under(shared(buffer, delays, mean), control), demand, extra[:, : len(delays)], apart * phase)
         assert (lost.sum() == 0.0) == kept
 
 
@@ -140,26 +142,7 @@ def test_it_loses_no_more_than_fifo_and_the_best_static_factor(
 @pytest.mark.parametrize("hosts", [False, True])
 def test_it_loses_no_more_on_random_networks(seed: int, hosts: bool) -> None:
     """Any tree with chords, of links, buffers, delays and demands in any proportion: within 2 % or .005 points."""
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 8))
-    ends = {tuple(sorted(rng.choice(n, 2, replace=False).tolist())) for _ in range(n // 2)}
-    ends |= {tuple(sorted((i, int(rng.integers(0, i))))) for i in range(1, n)}
-    links = []
-    for a, b in sorted(ends):
-        same = {
-            "capacity": rng.choice([20e6, 50e6, 100e6]),
-            "buffer": rng.uniform(10e3, 200e3),
-            "delay": rng.integers(4) * TAU,
-        }
-        links += [Link(id=f"{x}{y}", source=f"n{x}", target=f"n{y}", **same) for x, y in ((a, b), (b, a))]
-    demands = []
-    for i in range(int(rng.integers(3, 3 * n))):
-        (a, b), mean = rng.choice(n, 2, replace=False), rng.uniform(1e6, 10e6)
-        source = f"{'h' * hosts}n{a}"
-        demands.append(Demand(id=f"d{i}", source=source, target=f"n{b}", mean=mean, std=mean * rng.uniform(0.1, 1.2)))
-    for name in sorted({demand.source for demand in demands if hosts}):
-        links.append(Link(id=name, source=name, target=name[1:], capacity=200e6, buffer=rng.uniform(20e3, 400e3)))
-    network = Network(links=tuple(links), demands=tuple(demands))
+    network = random_network(seed, hosts)
     for load in (0.9, 1.0):
         loaded, short = at_utilization(network, load), {"duration": 40.0, "warmup": 5.0}
         others = (Fifo(), *(StaticPacing(factor=factor) for factor in (1.1, 1.2, 1.4, 1.8)))

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 import msgspec
 import numpy as np
 import pytest
-from distributed_support import Simulated, scenario
+from distributed_support import Simulated, hftrac, scenario
 
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
+from netctrl.laws.link_rate.distributed_step import NEVER
 from netctrl.laws.tracking.tracking import start_tracking, step_tracking, tracking_gains
 from netctrl.linux.agent.controller import applied, receive, step
 from netctrl.linux.agent.loop import LinkTrouble, ReadingFailed, run_agent
@@ -21,12 +22,19 @@ from netctrl.linux.agent.metrics import AgentMetrics, Histogram
 from netctrl.linux.agent.sockets import AgentSockets, Sensor
 from netctrl.linux.agent.state import AgentState, Decision, Event, Reading, Trouble, plan, start
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs, read_agent_config
-from netctrl.linux.export.agent_law import DecidedTable, LinkRateTable, TapTable, TrackingTable, link_rate_table
+from netctrl.linux.export.agent_law import (
+    DecidedTable,
+    LinkRateTable,
+    TapTable,
+    TrackingTable,
+    link_rate_table,
+    scenario_table,
+)
 from netctrl.linux.log import AgentLog
 from netctrl.model.datasets import network_path
 from netctrl.model.identified import read_model
 from netctrl.model.network import read_network
-from netctrl.scenario.network.policy import Messages
+from netctrl.scenario.network.policy import CreditPolicy, Messages
 
 TAU = 0.01
 TAU_US = 10_000
@@ -44,9 +52,15 @@ def table(**arguments: object) -> LinkRateTable:
     return link_rate_table(design, netctrl.network_model(network, TAU))
 
 
+def rules(simulated: Simulated) -> LinkRateTable:
+    plant = simulated.ready.plant
+    return scenario_table(simulated.rates, simulated.ready.model.links, plant.capacity, plant.capacity > 0.0)
+
+
 COORDINATED = table(architecture="coordinated", horizon=24)
 CENTRAL = table(architecture="centralized", information_delay=2)
 MYOPIC = table(architecture="myopic")
+CREDIT = rules(Simulated(scenario(Messages(), CreditPolicy())))
 GROUPS = {"S1": ["e1", "s13"], "S2": ["e2", "s21", "s23"]}
 CONTROLLER = Peer(name="C", address="127.0.0.1", port=9009)
 
@@ -118,24 +132,25 @@ class World:
 # --- the law, against the simulator ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("architecture", ["coordinated", "god"])
+@pytest.mark.parametrize("law", ["coordinated", "god", "credit"])
 @pytest.mark.parametrize("loss", [0.0, 0.2])
-def test_agents_command_what_the_simulator_does(architecture: str, loss: float) -> None:
+def test_agents_command_what_the_simulator_does(law: str, loss: float) -> None:
     """An agent a link, each with a clock and a phase of its own, from what the simulator measured; with the messages
     that it loses lost here too. Counters hold whole bytes, so rates agree to a byte in an interval times the gains."""
-    policy = {"architecture": architecture} | ({"horizon": 24} if architecture == "coordinated" else {})
-    simulated = Simulated(scenario(Messages(asynchronous=True, loss=loss, jitter=(0.0, 1e-12)), **policy))
+    policies = {
+        "coordinated": hftrac(architecture="coordinated", horizon=24),
+        "god": hftrac(architecture="god"),
+        "credit": CreditPolicy(),
+    }
+    simulated = Simulated(scenario(Messages(asynchronous=True, loss=loss, jitter=(0.0, 1e-12)), policies[law]))
     simulated.late[simulated.late > 0] = 0
-    network = simulated.ready.network
-    ids, N = simulated.ready.model.links, simulated.N
-    law = link_rate_table(
-        netctrl.hftrac(network, TAU, mu=0.5, **policy), netctrl.network_model(network, TAU), reference=1.02
-    )
+    ids, N, plan = simulated.ready.model.links, simulated.N, simulated.ready.plant
+    table = rules(simulated)
     places = [
         (Peer(name=name, address="127.0.0.1", port=9000 + i), [controlled(name, least_rate=1.0, greatest_rate=1e15)])
         for i, name in enumerate(ids)
     ]
-    made = agent_configs(law, TAU, places, key_file="key", dead_band=0.0)
+    made = agent_configs(table, TAU, places, key_file="key", dead_band=0.0)
     simulated.phase[:] = [5, 1, 6, 2, 3]  # each its own: of what is simultaneous nobody can say which was first
     tick = TAU_US // simulated.ticks
     first = {name: int(simulated.phase[i]) * tick - 3 * TAU_US * i for i, name in enumerate(ids)}
@@ -166,6 +181,7 @@ def test_agents_command_what_the_simulator_does(architecture: str, loss: float) 
     assert all(world.states[name].neighbours[0].alignment.moved <= 1 for name in ids)
     scale = np.abs(expected).max()
     np.testing.assert_allclose(np.array(found) / scale, np.array(expected) / scale, atol=3e-4)
+    assert law != "credit" or (np.array(expected) < plan.capacity).mean() > 0.05  # held back often enough
     assert (world.counts(ids[0], "messages_received") > 0) and not world.counts(ids[0], "dropped_useless")
 
 
@@ -195,7 +211,7 @@ def test_a_replayed_message_changes_nothing() -> None:
                 world.deliver(name, to, datagram, 4 * TAU_US + 500)
         world.idle(range(5, 9))
     np.testing.assert_array_equal(one.states["S1"].desired, other.states["S1"].desired)
-    np.testing.assert_array_equal(one.states["S1"].memory.received, other.states["S1"].memory.received)
+    np.testing.assert_array_equal(one.states["S1"].memory.links.measured, other.states["S1"].memory.links.measured)
     assert other.counts("S1", "dropped_replayed") == sum(to == "S1" for _, to, _ in one.recorded[:10])
     assert one.counts("S1", "dropped_replayed") == 0
 
@@ -352,10 +368,10 @@ def test_links_in_trouble_are_left_alone_and_the_others_go_on() -> None:
     world.states["S2"] = state
     world.do("S2", decision, 5 * TAU_US)
     row = agent.numbers[1]
-    slot = 5 & world.plans["S1"].law.slots - 1
+    slot = 5 & world.plans["S1"].law.mask
     world.act("S1", 5, 5 * TAU_US + 50)
-    assert world.states["S1"].memory.valid[agent.numbers[0], slot]
-    assert not world.states["S1"].memory.valid[row, slot]
+    arrival = world.states["S1"].memory.links.arrival[:, slot]
+    assert arrival[agent.numbers[0]] != NEVER and arrival[row] == NEVER
 
 
 def test_rates_that_are_no_number_or_out_of_bounds_are_held_and_counted() -> None:
@@ -369,7 +385,7 @@ def test_rates_that_are_no_number_or_out_of_bounds_are_held_and_counted() -> Non
         for number in range(6):
             world.step("S1", number, number * TAU_US, [30e6, 30e6], [1e6, 1e6])
     assert world.counts("S1", "rates_not_finite") > 0
-    assert np.isfinite(world.states["S1"].memory.command).all()
+    assert np.isfinite(world.states["S1"].memory.links.command).all()
     in_force = world.states["S1"].in_force
     assert ((in_force >= 1e5) & (in_force <= 42e6)).all()
     world = World({"S1": msgspec.structs.replace(config, law=law)})
@@ -686,7 +702,9 @@ def test_an_mpc_law_holds_its_rate_without_readings_and_is_read_as_it_was_writte
 # --- files and bad input ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("law", [COORDINATED, CENTRAL, MYOPIC], ids=["coordinated", "central", "myopic"])
+@pytest.mark.parametrize(
+    "law", [COORDINATED, CENTRAL, MYOPIC, CREDIT], ids=["coordinated", "central", "myopic", "credit"]
+)
 def test_a_config_is_read_as_it_was_written(law: LinkRateTable, tmp_path) -> None:
     for name, config in configs(law).items():
         config.save(tmp_path / name)

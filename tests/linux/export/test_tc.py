@@ -7,6 +7,7 @@ import subprocess
 from math import sqrt
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from netctrl.laws.aqm.delay_pi import DelayPi
 from netctrl.laws.aqm.law import Seen
 from netctrl.laws.aqm.pi import PiQueue
 from netctrl.laws.aqm.pie import PieQueue, pie_scale
+from netctrl.laws.link_rate.controller import by_hearing, command, measure, start_hearing
 from netctrl.laws.targets.pie_law import pie_halvings
 from netctrl.linux.export.agent import AgentConfig, read_agent_config
 from netctrl.linux.export.agents import (
@@ -60,6 +62,7 @@ from netctrl.plants.tcp_response import arc_response, delay_pi_response
 from netctrl.scenario.links import Link as QueueLink
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.sim.network.plan import link_plan
 
 PRINTED = read_model(model_path("connet-paper"))
 CHAIN = Network(
@@ -610,6 +613,34 @@ def test_hftrac_on_the_command_line(chain, tmp_path, capsys):
     (tmp_path / "places.toml").write_text('[[agents]]\nname = "s1"\nlinks = { l1 = "a/b" }\n')
     assert main(args) == 2
     assert "agents[0].interfaces" in capsys.readouterr().err
+
+
+def test_a_scenario_s_law_on_the_command_line(tmp_path, capsys):
+    """The credit law is homogeneous: of frames its agents command what the scenario's law does of packets, as much
+    more as frames are longer."""
+    text = 'schema = "netctrl.scenario/3"\nname = "c"\nduration = "1s"\ninterval = "10ms"\n'
+    text += 'network = { kind = "routed", graph = "tandem", utilization = 0.9 }\ncontrol = { kind = "credit" }\n'
+    (tmp_path / "c.toml").write_text(text)
+    args = ["tc", str(tmp_path / "c.toml"), "--interfaces", "L1=eth0,L2=eth1", "-o", str(tmp_path / "o")]
+    assert main(args) == 0
+    table = read_agent_config(tmp_path / "o" / "router.agent.json").law
+    law = by_hearing(link_plan(netctrl.read(tmp_path / "c.toml"), messages=True).law)
+    heard, framed = start_hearing(law, [0, 1]), start_hearing(table.as_law(), [0, 1])
+    rng, growth, held = np.random.default_rng(0), 1514 / 1500, 0
+    for sample in range(50):
+        rate, backlog = rng.uniform(15e6, 23e6, 2), rng.uniform((0.0, 10e6), (4e6, 20e6))
+        links = np.arange(2)
+        heard, u = command(law, measure(law, heard, sample, links, rate, backlog)[0])
+        after, _ = measure(table.as_law(), framed, sample, links, growth * rate, growth * backlog)
+        framed, commanded = command(table.as_law(), after)
+        assert commanded == pytest.approx(growth * u, rel=1e-3)  # the law halves its rate 16 times
+        held += u[0] < 22.9e6
+    assert held > 5
+    assert main([*args, "--reference", "1.1"]) == 2
+    assert "--reference: got '1.1'" in capsys.readouterr().err
+    (tmp_path / "c.toml").write_text(text.replace("credit", "fifo"))
+    assert main(args) == 2
+    assert "c.toml: control: got 'fifo', takes a control that sets the rates of links" in capsys.readouterr().err
 
 
 # The kernel

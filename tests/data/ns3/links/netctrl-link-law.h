@@ -336,7 +336,11 @@ PricedRate(const LinkRates& law, LinkMemory& memory, int64_t link, int64_t tick,
     for (int64_t j = law.feeds.start[link]; j < law.feeds.start[link + 1]; ++j)
     {
         const int64_t feeder = law.feeds.link[j];
-        const int64_t wanted = sample - law.prices.lag[feeder] + 1;
+        int64_t wanted = sample - law.prices.lag[feeder] + 1;
+        if (memory.phase[feeder] > memory.phase[link])
+        {
+            wanted -= 1;
+        }
         int64_t heard = NewestHeard(law, memory, link, feeder, law.feeds.delay[j], tick);
         const double rate = heard >= wanted ? memory.measured(kRate * N + feeder, wanted & law.mask) :
             law.nominal[feeder];
@@ -347,6 +351,10 @@ PricedRate(const LinkRates& law, LinkMemory& memory, int64_t link, int64_t tick,
         const int64_t following = law.prices.link[j];
         int64_t heard = NewestHeard(law, memory, link, following, law.prices.delay[link], tick);
         double waits = heard > oldest ? memory.measured(kBacklog * N + following, heard & law.mask) : law.setpoint;
+        if (memory.phase[following] > memory.phase[link])
+        {
+            heard += 1;
+        }
         for (int64_t arrives = heard; arrives < sample + law.prices.lag[link]; ++arrives)
         {
             const double sent = memory.measured(kRate * N + link, (arrives - law.prices.lag[link] + 1) & law.mask);
