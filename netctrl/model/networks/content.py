@@ -21,7 +21,7 @@ from netctrl.model.networks.markup import gml_tree, xml_tree, yaml_tree
 from netctrl.model.networks.nodelink import nodelink_draft
 from netctrl.model.networks.records import Node
 from netctrl.model.networks.repetita import repetita_draft
-from netctrl.model.networks.sndlib import sndlib_draft
+from netctrl.model.networks.sndlib import NATIVE, native_draft, sndlib_draft
 from netctrl.model.networks.tables import Table, frame_table, is_demands, links_draft, matrices_drafts, text_table
 
 SUFFIXES = (".json", ".graphml", ".gml", ".xml", ".graph", ".demands", ".yml", ".yaml", ".csv", ".tsv", ".txt")
@@ -94,7 +94,7 @@ def read_matrices(
     Parameters
     ----------
     source : path or DataFrame
-        REPETITA `.demands`, SNDlib XML or JSON, TopoHub, or a table in one of the forms of
+        REPETITA `.demands`, SNDlib, TopoHub, or a table in one of the forms of
         `netctrl.model.networks.tables.DEMANDS_TAKE`.
     nodes : sequence of Node
         The network's nodes.
@@ -184,6 +184,8 @@ def _parsed(path: str | os.PathLike[str], text: bytes) -> Draft | Table | dict[s
         raise FileError(path, f"XML of another kind, {next(iter(tree), '')!r}; takes GraphML or SNDlib's network")
     begin = head.decode("utf-8", errors="replace")
     whole = text.decode("utf-8-sig", errors="replace")
+    if head.startswith(NATIVE):
+        return native_draft(whole)
     if _REPETITA.match(begin):
         return repetita_draft(whole)
     if _GML.search(begin):

@@ -1,10 +1,11 @@
-"""SNDlib's networks and traffic matrices, in XML and in JSON with the same elements.
+"""SNDlib's networks and traffic matrices, in XML, in JSON with the same elements, and in the native format.
 
 Source: Orlowski, Pióro, Tomaszewski, Wessäly, "SNDlib 1.0: Survivable Network Design Library" (http://sndlib.zib.de).
 """
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from netctrl.model.networks.draft import Draft, Quantity
@@ -12,6 +13,39 @@ from netctrl.model.networks.graphs import place
 from netctrl.model.networks.markup import Tree, item, items
 
 _UNITS = {"BITPERSEC": 1.0, "KBITPERSEC": 1e3, "MBITPERSEC": 1e6, "GBITPERSEC": 1e9, "TBITPERSEC": 1e12}
+_SECTION = re.compile(r"([A-Z_]+)\s*\(")
+_ROW = re.compile(r"([^\s()]+)\s*\(([^()]*)\)([^()]*)(?:\(([^()]*)\))?")  # id ( ends ) numbers ( modules )
+NATIVE = b"?SNDlib native format"
+
+
+def native_draft(text: str) -> Draft:
+    """The draft of a file in the native format, a record a line; one that isn't of its section is left out."""
+    section, left_out, meta = "", [], {}
+    rows: dict[str, list[Tree]] = {"NODES": [], "LINKS": [], "DEMANDS": []}
+    for number, whole in enumerate(text.splitlines(), 1):
+        line = whole.partition("#")[0].strip()
+        row = _ROW.fullmatch(line)
+        inside, numbers = (row[2].split(), row[3].split()) if row else ([], [])
+        if title := _SECTION.fullmatch(line):
+            section = title[1]
+        elif section == "META":
+            name, _, value = line.partition("=")
+            meta[name.strip()] = value.strip()
+        elif section not in rows or line in ("", ")"):
+            continue
+        elif row is None or len(inside) != 2 or len(numbers) < {"NODES": 0, "LINKS": 1, "DEMANDS": 2}[section]:
+            left_out.append(f"line {number} is left out: not a record of the section {section}")
+        elif section == "NODES":
+            rows[section].append({"id": row[1], "coordinates": dict(zip("xy", inside, strict=True))})
+        else:
+            modules = [{"capacity": each} for each in (row[4] or "").split()[::2]]
+            found: Tree = {"id": row[1], "source": inside[0], "target": inside[1]}
+            found |= {"preInstalledModule": {"capacity": numbers[0]}, "additionalModules": {"addModule": modules}}
+            rows[section].append(found if section == "LINKS" else found | {"demandValue": numbers[1]})
+    structure = {"nodes": {"node": rows["NODES"]}, "links": {"link": rows["LINKS"]}}
+    draft = sndlib_draft({"meta": meta, "networkStructure": structure, "demands": {"demand": rows["DEMANDS"]}})
+    draft.notes += left_out
+    return draft
 
 
 def sndlib_draft(tree: Tree) -> Draft:

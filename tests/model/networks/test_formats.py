@@ -104,6 +104,29 @@ SNDLIB_JSON = json.dumps(
         "demands": {"demand": [{"@id": "D", "source": "B", "target": "A", "demandValue": 3}]},
     }
 )
+# The network of `XML` in the form of germany50's native file.
+NATIVE = """?SNDlib native format; type: network; version: 1.0
+# network germany
+
+META (
+)
+
+NODES (
+  Aachen ( 6.04 50.76 )
+  Koeln ( 6.96 50.94 )
+  Trier ( 6.68 49.75 )
+)
+
+LINKS (
+  # <link_id> ( <source> <target> ) <capacity> <its cost> <routing_cost> <setup_cost> ( {<module> <its cost>}* )
+  L1 ( Aachen Koeln ) 0.00 0.00 0.00 0.00 ( 40.0 21.0 10.0 9.0 )
+  L2 ( Koeln Trier ) 20.0 0.00 0.00 0.00 ( )
+)
+
+DEMANDS (
+  D1 ( Aachen Trier ) 1 5.0 UNLIMITED
+)
+"""
 # In both forms of containerlab.dev/manual/topo-def-file.
 CLAB = """name: lab
 topology:
@@ -126,6 +149,7 @@ SAMPLES = {
     "abilene.graph": GRAPH,
     "matrix.demands": DEMANDS,
     "germany.xml": XML,
+    "germany.txt": NATIVE,
     "matrix.xml": MATRIX,
     "two.json": SNDLIB_JSON,
     "lab.clab.yml": CLAB,
@@ -232,6 +256,12 @@ def test_sndlib_takes_installed_capacities_the_smallest_module_or_the_option(fil
     ] * 2
     with pytest.raises(FileError, match="--capacity-unit"):
         read_network(files / "germany.xml")
+    assert read(files / "germany.txt", demand_unit="1Gbit") == network
+    broken = NATIVE.replace("( Aachen Koeln )", "( Aachen )").replace("META (", "META (\nunit = MBITPERSEC")
+    (files / "broken.txt").write_text(broken)
+    partly, notes = noted(files / "broken.txt")
+    assert notes[0] == "line 16 is left out: not a record of the section LINKS"
+    assert [(each.id, each.capacity) for each in partly.links][:1] == [("L2", 20e6)]
     matrix = read(files / "matrix.xml")  # names its unit, and is directed
     assert [(each.source, each.mean) for each in matrix.demands] == [("Aachen", 5e6)]
     assert matrix.links[0].capacity == 10e6
