@@ -77,3 +77,15 @@ def test_its_record_has_the_fields_of_a_policy_and_its_own(site: Path) -> None:
     for setting, says in {"'share': 2.0": "a share above 0, to 1", "'rate_scale': 0.0": "a factor above 0"}.items():
         refused = ran(site, "-c", show.replace("SET", setting))
         assert refused.returncode == 1 and says in refused.stderr.splitlines()[-1]
+
+
+def test_agents_run_it(site: Path, tmp_path: Path) -> None:
+    """Of a link's own backlog the share, which nobody else needs to hear."""
+    text = 'schema = "netctrl.scenario/3"\nname = "p"\nduration = "1s"\ninterval = "10ms"\n'
+    text += 'network = { kind = "routed", graph = "tandem" }\ncontrol = { kind = "proportional", share = 0.2 }\n'
+    (tmp_path / "p.toml").write_text(text)
+    where = ["--interfaces", "L1=eth0,L2=eth1", "-o", str(tmp_path / "o")]
+    run(site, "-m", "netctrl", "export", "tc", str(tmp_path / "p.toml"), *where)
+    law = json.loads((tmp_path / "o" / "router.agent.json").read_text())["law"]
+    assert [row for row in law["control"]["taps"] if row[3]] == [[0.0, 2.0, 0.0, 0.2], [1.0, 3.0, 0.0, 0.2]]
+    assert law["links"] == ["L1", "L2"] and law["control"]["offset"] == law["nominal"]

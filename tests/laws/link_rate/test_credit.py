@@ -177,3 +177,20 @@ def test_late_and_lost_messages_cost_little() -> None:
     fifo = loss(network, Fifo(), 4)
     assert worse.mean() < 1.02 * ideal.mean() < 0.3 * fifo.mean()
     assert none.mean() < 0.4 * fifo.mean()
+
+
+def test_beside_tcp_it_loses_less_than_fifo_and_carries_more() -> None:
+    """Two demands of UDP at .7, and 5 Cubic flows beside each, of which the law knows nothing."""
+    network = named("testbed", 0.7)
+    ways = {"t1": ("H1", {"e1": 1.0, "s13": 1.0}), "t2": ("H2", {"e2": 1.0, "s23": 1.0})}
+    tcp = (Demand(id=name, source=at, target="S3", mean=1e4, split=split) for name, (at, split) in ways.items())
+    network = msgspec.structs.replace(network, demands=(*network.demands, *tcp))
+    flows = [{"id": name, "count": 5, "sender": "cubic", "start": (0.0, 0.5)} for name in ways]
+    found = {}
+    for control in (Fifo(), CreditPolicy()):
+        scenario = under(network, control, duration=20.0, warmup=5.0, flows=flows)
+        totals = netctrl.simulate(scenario, engine="packet", runs=3).totals
+        found[type(control)] = {name: totals[name].reshape(3, -1).sum(axis=1) for name in ("lost", "left", "payload")}
+    fifo, credit = found[Fifo], found[CreditPolicy]
+    assert (credit["lost"] < 0.8 * fifo["lost"]).all()
+    assert (credit["left"] > fifo["left"]).all() and credit["payload"].sum() > 0.9 * fifo["payload"].sum()
