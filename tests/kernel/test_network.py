@@ -103,6 +103,15 @@ def test_rates_are_set_as_in_the_packet_engine(control, share: float) -> None:
 
 
 @pytest.mark.needs("lab")
+def test_an_overload_is_that_of_the_packet_engine() -> None:
+    scenario = diamond(30e3, "6s", control=CreditPolicy(), utilization=1.3)
+    packet, kernel = (netctrl.simulate(scenario, engine) for engine in ("packet", "kernel"))
+    np.testing.assert_allclose(kernel.totals["departed"], packet.totals["departed"], rtol=2e-3)
+    np.testing.assert_allclose(kernel.totals["flow_lost"], packet.totals["flow_lost"], rtol=0.02, atol=6000)
+    assert kernel.figures()["loss", "network"].min() > 0.1
+
+
+@pytest.mark.needs("lab")
 def test_tcp_takes_what_the_demands_leave() -> None:
     scenario = diamond(flows=[{"id": "one", "count": 3, "sender": "cubic"}])
     found = netctrl.simulate(scenario, "kernel", runs=1)
