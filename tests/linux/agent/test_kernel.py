@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Thread
 
 import msgspec
+import numpy as np
 import pytest
 from agent_support import BURST, HANDLE, LIMIT, NAMES, RATE, config, index_of, link, program, queues, rate_of, veth
 from linux.testbed import Testbed
@@ -29,13 +30,16 @@ from netctrl.linux.agent.loop import LinkTrouble, run_agent
 from netctrl.linux.agent.sockets import AgentSockets
 from netctrl.linux.agent.state import Reading, Trouble, plan
 from netctrl.linux.export.agent import AgentConfig, ControlledLink, Peer, agent_configs
-from netctrl.linux.export.agent_law import link_rate_table
+from netctrl.linux.export.agent_law import LinkRateTable, link_rate_table, scenario_table
 from netctrl.linux.kernel.messages import ROOT, classid
 from netctrl.linux.kernel.netlink import RouteSocket
 from netctrl.linux.kernel.qdisc import HtbClassOptions, TbfOptions
 from netctrl.linux.log import AgentLog
 from netctrl.linux.namespace import MissingCapability
-from netctrl.model.network import Demand
+from netctrl.model.network import Demand, Network
+from netctrl.scenario.builders import routed
+from netctrl.scenario.network.policy import CreditPolicy
+from netctrl.sim.network.plan import link_plan
 
 
 @kernel
@@ -431,13 +435,16 @@ def send(address: str, rate: float, seconds: float) -> None:
             time.sleep(max(due - time.monotonic(), 0.0))
 
 
+def hftrac(network: Network, **architecture: object) -> LinkRateTable:
+    design = netctrl.hftrac(network, 0.02, mu=0.1, **architecture)
+    return link_rate_table(design, netctrl.network_model(network, 0.02), reference=1.05)
+
+
 class Together:
     """Agents as programs in a testbed of three switches in a row, with traffic over their links, and what they say."""
 
-    def __init__(self, bed: Testbed, folder: Path, sockets: Path, **architecture: object) -> None:
+    def __init__(self, bed: Testbed, folder: Path, sockets: Path, law: LinkRateTable, rate: float = 5e6) -> None:
         self.bed, self.folder, self.sockets = bed, folder, sockets
-        design = netctrl.hftrac(bed.network, 0.02, mu=0.1, **architecture)
-        law = link_rate_table(design, netctrl.network_model(bed.network, 0.02), reference=1.05)
         self.links = dict(zip(SWITCHES, law.links, strict=True))
         places = [
             (Peer(name=name, address=bed.address(name), port=7700), [self.controlled(each)])
@@ -449,7 +456,7 @@ class Together:
         for name, each in made.items():
             msgspec.structs.replace(each, metrics_socket=str(self.sockets / name)).save(folder / name)
         self.running = {name: self.begin(name) for name in made}
-        bed.start("S1", send, bed.address("H"), 5e6, 60.0)
+        bed.start("S1", send, bed.address("H"), rate, 60.0)
 
     def controlled(self, name: str) -> ControlledLink:
         wire = self.bed.wires[name]
@@ -504,7 +511,9 @@ def switches() -> Iterator[Testbed]:
 def test_three_switches_control_their_links_together(switches: Testbed, tmp_path, place: Path) -> None:
     """Coordinated agents, with messages over the links that they control; then one is killed, its address floods the
     others, and it comes back."""
-    together = Together(switches, tmp_path, place.parent, architecture="coordinated", horizon=12)
+    together = Together(
+        switches, tmp_path, place.parent, hftrac(switches.network, architecture="coordinated", horizon=12)
+    )
     for name in SWITCHES:
         eventually(lambda name=name: together.at_work(name))
         eventually(lambda name=name: together.value(name, "agent_rate_changes_total") >= 10)
@@ -528,8 +537,36 @@ def test_three_switches_control_their_links_together(switches: Testbed, tmp_path
 
 
 @kernel
+def test_the_credit_law_holds_traffic_back_before_a_full_queue(switches: Testbed, tmp_path, place: Path) -> None:
+    """S1 and S2 both send 8 Mbit/s over the 10 Mbit/s from S2 on. S1 waits until S2's queue has room, and may send
+    again all that S2's mean of 1 Mbit/s leaves when S2 is silent."""
+    made = link_plan(routed(switches.network, interval=0.02, control=CreditPolicy(), duration=20.0), messages=True)
+    together = Together(
+        switches, tmp_path, place.parent, scenario_table(made.law, made.links, np.full(3, 10e6), made.paced), 8e6
+    )
+    for name in SWITCHES:
+        eventually(lambda name=name: together.at_work(name))
+
+    def mean(name: str) -> float:
+        """Over a second [bit/s]."""
+        rates = []
+        for _ in range(20):
+            rates.append(together.rate(name))
+            time.sleep(0.05)
+        return sum(rates) / len(rates)
+
+    eventually(lambda: mean("S1") > 8.5e6)
+    switches.start("S2", send, switches.address("H"), 8e6, 8.0)
+    eventually(lambda: mean("S1") < 7.5e6)
+    assert mean("S3") > 9e6  # nothing fills behind it
+    eventually(lambda: mean("S1") > 8.5e6)
+    assert together.end() == [0] * 3
+
+
+@kernel
 def test_without_the_central_controller_switches_fall_back_and_say_so(switches: Testbed, tmp_path, place: Path) -> None:
-    together = Together(switches, tmp_path, place.parent, architecture="centralized", information_delay=2)
+    law = hftrac(switches.network, architecture="centralized", information_delay=2)
+    together = Together(switches, tmp_path, place.parent, law)
     for name in SWITCHES:
         eventually(lambda name=name: together.at_work(name))
         eventually(lambda name=name: together.value(name, "agent_fallback ") == 0)
