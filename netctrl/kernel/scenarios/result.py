@@ -81,6 +81,7 @@ def simulation_result(
         totals={"sent": np.bincount(groups, sent, count), "resent": np.bincount(groups, again, count)},
         tables={
             "transfers": {
+                "flow": objects["group"].astype(np.int64),
                 "start": objects["asked_ns"] * NANOSECOND,
                 "size": objects["bytes"].astype(float),
                 "duration": (objects["at_ns"] - objects["asked_ns"]) * NANOSECOND,

@@ -32,7 +32,7 @@ from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regula
 from netctrl.sim.packet.senders.scoreboard import doubtful
 from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, UDP, connect, offer
 from netctrl.sim.packet.senders.transfers import sample_backlogs
-from netctrl.sim.packet.senders.web import finish, load_page, think
+from netctrl.sim.packet.senders.web import begin_session, finish, go_on_session
 from netctrl.sim.packet.state import (
     ARRIVES,
     EPOCH,
@@ -71,8 +71,8 @@ PAUSES, PAUSED_SINCE, PAUSED_NS = (PORT[name] for name in ("pauses", "paused_sin
 F_FULL, F_TIMER = FLOW["full"], FLOW["timer"]
 K_NEXT, K_FLOW, K_HOP, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "hop", "info", "time"))
 M_NOW, M_BASE, M_HEAP, M_LEFT, M_AGENDA = (META[name] for name in ("now", "base", "heap", "left", "agenda"))
-M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES, M_ROWS_LEFT = (
-    META[name] for name in ("sample", "events", "short", "responses", "rows_left")
+M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES, M_ROWS_LEFT, M_AT_ONCE = (
+    META[name] for name in ("sample", "events", "short", "responses", "rows_left", "at_once")
 )
 _RATES_AT = WindowPath._fields.index("rates")
 _PLACE = (1 << PLACE_BITS) - 1
@@ -231,7 +231,7 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
     elif kind == TRANSFER_STARTS:
         begin_transfer(net, which, now)
     elif kind == SESSION_STARTS:
-        think(net, which, now)
+        begin_session(net, which, now)
     elif kind == CAPACITY:
         set_capacity(net, which, now, value)
         _tell_senders(net, which, value)
@@ -296,7 +296,7 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
     while True:
         if meta[M_SHORT] > 0 or meta[M_LEFT] < 64 or meta[M_HEAP] + 64 > len(heap):
             return False
-        if meta[M_RESPONSES] + 1 >= len(net.response) or meta[M_ROWS_LEFT] < 1:
+        if meta[M_RESPONSES] + 1 + meta[M_AT_ONCE] >= len(net.response) or meta[M_ROWS_LEFT] < 1:
             return False
         first = heap[0]
         now = meta[M_BASE] + (first >> TIME_SHIFT) if meta[M_HEAP] > 0 else NEVER
@@ -335,7 +335,7 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
         elif kind == EPOCH:
             end_epoch(net, place, now)
         elif kind == THINK:
-            load_page(net, place, now, full, first_window)
+            go_on_session(net, place, now, full, first_window)
         elif kind >= PAUSE or net.flow[place, F_KIND] == MESSAGES:
             _of_messages(net, kind, place, now)
         elif kind == WAKE:

@@ -36,15 +36,12 @@ def test_fast_convergence_begins_at_the_window_after_the_cut():
     state, rtt, begins = begun(80.0, 100.0), 0.3, 0.3
     CUBIC.cut(state)
     assert (state.window, state.highest) == (56.0, 68.0)
-    for since, curve, most in (
-        (1.0, 68.0 - 0.4 * 2.107**3, 3.1),
-        (3.107, 68.0, 1.0),
-        (5.107, 68.0 + 0.4 * 2.0**3, 3.1),
-    ):
+    for since, offset, most in ((1.0, -2.107, 3.1), (3.107, 0.0, 1.0), (5.107, 2.0, 3.1)):
+        curve = 68.0 + 0.4 * offset**3
         state = begun(80.0, 100.0)
         CUBIC.cut(state)
         window = followed(state, begins, begins + since, rtt)
-        assert curve + 0.2 - most <= window <= curve + 0.4 * (abs(since - 3.107) + rtt) ** 2 * rtt * 3.0 + 1.0
+        assert curve + 0.2 - most <= window <= curve + 0.4 * (abs(offset) + rtt) ** 2 * rtt * 3.0 + 1.0
         assert window == int(window)
 
 
