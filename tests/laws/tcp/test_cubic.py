@@ -1,19 +1,22 @@
 """Cubic's window by hand (RFC 9438, in whole packets): fast convergence, the Reno-friendly line, a time-out."""
 
 from math import inf
-from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
-from netctrl.laws.tcp.cubic import CUBIC
+from netctrl.laws.record import as_record, width
+from netctrl.laws.tcp.cubic import CUBIC, CubicState
 from netctrl.laws.tcp.sender import Acked
 
 
-def begun(window: float, highest: float = 0.0, threshold: float = 0.0) -> SimpleNamespace:
-    return SimpleNamespace(window=window, highest=highest, threshold=threshold, plateau=0.0, min_rtt=inf)
+def begun(window: float, highest: float = 0.0, threshold: float = 0.0) -> np.record:
+    state = as_record(CubicState, np.zeros(width(CubicState)))
+    state.window, state.highest, state.threshold, state.min_rtt, state.full = window, highest, threshold, inf, 1.0
+    return state
 
 
-def followed(state: SimpleNamespace, start: float, end: float, rtt: float, step: float = 1e-3) -> float:
+def followed(state: np.record, start: float, end: float, rtt: float, step: float = 1e-3) -> float:
     """The window after acknowledgements that come steadily, from one time after the cut to another [s]."""
     state.min_rtt = rtt
     for k in range(round((end - start) / step)):
@@ -21,7 +24,7 @@ def followed(state: SimpleNamespace, start: float, end: float, rtt: float, step:
     return state.window
 
 
-def acknowledged(state: SimpleNamespace, packets: int, since: float = 0.0) -> float:
+def acknowledged(state: np.record, packets: int, since: float = 0.0) -> float:
     """The window after so many packets, acknowledged one by one at once."""
     state.min_rtt = 0.0
     for _ in range(packets):
@@ -78,6 +81,7 @@ def test_after_slow_start_the_curve_begins_at_its_end():
     """K = 0 and W_max = 35, the window at the end of the slow start that follows a time-out: W = 35 + .4 t³, or faster,
     as while nothing is known of losses each 20 packets let out one more: Linux's rule."""
     state, rtt = begun(1.0, 50.0, threshold=35.0), 0.3
+    state.timed_out, state.min_rtt = 1.0, rtt
     CUBIC.grow(state, Acked(34.0, 0.5, rtt, True))
     assert (state.window, state.highest) == (35.0, 0.0)
     assert acknowledged(state, 19, 2.0) == 35.0
@@ -86,3 +90,46 @@ def test_after_slow_start_the_curve_begins_at_its_end():
     fresh = begun(10.0, threshold=inf)
     CUBIC.grow(fresh, Acked(1.0, 0.0, rtt, True))
     assert (fresh.window, fresh.plateau) == (11.0, 0.0)
+
+
+def in_slow_start(window: float, rtts: list[float], spacing: float) -> np.record:
+    """After acknowledgements in one round trip, of which the first tells the least RTT of all [s]."""
+    state = begun(window, threshold=inf)
+    state.full, state.min_rtt = 0.0, rtts[0]
+    for k, rtt in enumerate(rtts):
+        CUBIC.grow(state, Acked(1.0, 1.0 + k * spacing, rtt, True))
+    return state
+
+
+def test_slow_start_ends_when_acknowledgements_come_for_half_a_round_trip():
+    """Closely one after the other, with RTTs of 40 ms, and 90 · .04/W < 1 ms: after 20 ms and that. 2.1 ms apart they
+    aren't a train, and a window below 16 is never full."""
+    for packets, ends in ((21, False), (22, True)):
+        state = in_slow_start(5000.0, [0.04] * packets, 1e-3)
+        assert state.full == ends
+        assert state.threshold == (5021.0 if ends else inf)
+    assert in_slow_start(5000.0, [0.04] * 18, 2.1e-3).full == 0.0
+    assert in_slow_start(4.0, [0.04] * 11, 1.9e-3).full == 0.0
+
+
+def test_slow_start_ends_when_a_round_trip_is_an_eighth_above_the_least():
+    """By 4 ms at least, once eight were seen: 40 ms, then a round trip of 44.9 or 45.1."""
+    for later, ends in ((0.0449, False), (0.0451, True)):
+        state = in_slow_start(20.0, [0.04], 0.0)
+        for k in range(9):
+            assert state.full == 0.0
+            CUBIC.grow(state, Acked(1.0, 1.05 + 2.5e-3 * k, later, True))
+        assert state.full == ends
+
+
+def test_a_pause_keeps_the_curve_and_a_time_out_forgets_it():
+    state = begun(80.0, 100.0)
+    CUBIC.cut(state)
+    followed(state, 0.3, 1.3, 0.3)
+    known = state.highest, state.plateau, state.until
+    state.window, state.threshold = 20.0, 40.0  # as after a pause
+    acknowledged(state, 5, 2.0)
+    assert (state.window, state.highest, state.plateau, state.until) == (25.0, *known)
+    state.timed_out = 1.0
+    acknowledged(state, 5, 2.0)
+    assert (state.window, state.highest, state.plateau, state.full) == (30.0, 0.0, 0.0, 0.0)
