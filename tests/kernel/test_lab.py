@@ -178,7 +178,7 @@ def test_what_a_program_writes_comes_as_on_packets(scenario_of, sender: str, siz
         "rtt": "40ms",
         "offers": {"kind": "writes", "size": size, "interval": interval},
     }
-    scenario = scenario_of(capacity="100Mbit", buffer="500kB", duration="12s", warmup="4s", **flow)
+    scenario = scenario_of(capacity="100Mbit", buffer="500kB", duration="12s", **flow).replace(warmup=4.0)
     found = {engine: netctrl.simulate(scenario, engine) for engine in ("kernel", "packet")}
     of = found["packet"].flows[0]
     assert len(found["kernel"].transfers["size"]) == pytest.approx(len(found["packet"].transfers["size"]), abs=1)
@@ -188,9 +188,8 @@ def test_what_a_program_writes_comes_as_on_packets(scenario_of, sender: str, siz
 
 def test_a_receive_window_bounds_what_a_round_trip_carries(scenario_of) -> None:
     flow = {"count": 1, "rtt": "40ms", "receive_window": "200kB"}
-    result = netctrl.simulate(
-        scenario_of(capacity="100Mbit", buffer="500kB", duration="12s", warmup="2s", **flow), "kernel"
-    )
+    scenario = scenario_of(capacity="100Mbit", buffer="500kB", duration="12s", **flow)
+    result = netctrl.simulate(scenario.replace(warmup=2.0), "kernel")
     assert result["goodput", result.flows[0]] == pytest.approx(8.0 * 200e3 / 0.0402, rel=0.04)
 
 
