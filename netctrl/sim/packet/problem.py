@@ -221,6 +221,7 @@ def first_state(
         group=np.zeros(G, dtype=np.int64),
         trips=np.zeros((3, G, series.samples)),
         trip=np.zeros((3, G), dtype=np.int64),
+        windows=np.full((2, G, series.samples), np.nan),
         response=np.zeros((1024, 4), dtype=np.int64),
         regulated=np.zeros((F, 5)),
         hosts=no_hosts(port_table(link)) if hosts is None else hosts,

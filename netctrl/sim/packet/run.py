@@ -241,6 +241,8 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
         flows={
             "payload": np.diff(state.carried, prepend=0.0, axis=1),
             "rtt": np.where(answered, trips, np.nan),
+            "window": state.windows[0],
+            "in_flight": state.windows[1],
             "one_way": None if answered.all() else np.where(answered, np.nan, trips),
             "jitter": None if answered.all() else np.where(answered, np.nan, changes),
         },

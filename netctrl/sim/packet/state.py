@@ -153,6 +153,8 @@ class PacketState(NamedTuple):
     datagrams the sum of differences from the way of the one before [ns]."""
     trip: np.ndarray
     """(3, G) int64 the same, now."""
+    windows: np.ndarray
+    """(2, G, T) of open connections: mean window, and mean of what is in flight [byte]; NaN where none is open."""
     response: np.ndarray
     """(N, 4) int64 of objects: group, when asked for [ns], size [byte], time to the last byte [ns]."""
     regulated: np.ndarray

@@ -126,3 +126,15 @@ def test_values_that_do_not_fit():
     with pytest.raises(InvalidValue) as refusal:
         netctrl.Flow(offers={"kind": "stream", "rate": "1Mbit"}, receive_window="64kB")
     assert refusal.value.argument == "receive_window"
+
+
+def test_windows_are_sampled():
+    """Slow start doubles a window each round trip of 40 ms from 10 packets on; what is in flight is within it."""
+    whole = scenario(None, None, capacity=1e10, duration=1.2).replace(interval=RTT, warmup=0.0)
+    found = simulate_packets(whole)
+    window, out = (found.series[name, "program"] / SEGMENT for name in ("window", "in_flight"))
+    np.testing.assert_allclose(window[1:8], 10.0 * 2.0 ** np.arange(7), atol=1.0)
+    assert np.isnan(window[0])  # the connection isn't open yet
+    assert (out[1:8] <= window[1:8]).all() and (out[1:8] > 0.9 * window[1:8] - 1.0).all()
+    held = simulate_packets(scenario(None, None, window=20 * PAYLOAD))
+    assert (held.series["in_flight", "program"][5:] == 20 * SEGMENT).all()
