@@ -82,6 +82,7 @@ _INNER = {
     "Sizes": "netctrl.scenario.tcp_aqm.offers",
     "Stream": "netctrl.scenario.tcp_aqm.offers",
     "Web": "netctrl.scenario.tcp_aqm.offers",
+    "Writes": "netctrl.scenario.tcp_aqm.offers",
     "controller_in_c": "netctrl.mpc.c.controller.controller",
     "coordinated": "netctrl.synthesis.localized.coordinated",
     "delayed_regulator": "netctrl.synthesis.riccati.delayed",

@@ -201,6 +201,7 @@ def usual() -> dict[str, dict[str, Any]]:
         "Incast": {"senders": 8, "size": 3e5, "interval": 1e-3},
         "Sizes": {"distribution": "WebSearch", "load": 0.3},
         "Web": {"objects_per_page": 2, "mean_object": 5e3, "pareto_shape": 1.2, "max_object": 1e7, "think_time": 7.0},
+        "Writes": {"size": 12.5e3, "interval": 0.033},
         "Network": {"links": network.links, "demands": network.demands, "nodes": (), "name": "n"},
         "OpenLoop": {"numerator": [(0.0, [1.0])], "denominator": [(0.0, [1.0, 1.0])], "dt": 0.0},
         "QuadraticProgram": {

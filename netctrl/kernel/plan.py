@@ -109,6 +109,8 @@ class TcpFlow(NamedTuple):
     """When what it sends was asked for: before the start, by the delay of the sender's access line [s]."""
     pace: int = 0
     """Greatest rate of its payload [byte/s]; 0: any."""
+    every_s: float = 0.0
+    """Time from one write to the next [s]; 0: all is written at once."""
     mark: int = 0
     """Mark of its socket (SO_MARK), by which a program finds it; 0: none."""
 
@@ -165,12 +167,15 @@ class PlanWriter:
         body = struct.pack("=QII", _ns(interval_s), samples, len(queries))
         self._add(_Kind.WATCH, body + b"".join(struct.pack("=III", *each) for each in queries))
 
-    def tcp_sink(self, namespace: int, port: int, congestion: str) -> None:
-        """Take TCP connections, and discard their data; a congestion control such as dctcp is one of both ends."""
-        self._add(_Kind.TCP_SINK, struct.pack("=II", namespace, port) + _name(congestion))
+    def tcp_sink(self, namespace: int, port: int, congestion: str, window: int = 0) -> None:
+        """Take TCP connections, and discard their data; a congestion control such as dctcp is one of both ends.
+
+        `window` is what receivers take beyond what came in order [byte]; 0: any.
+        """
+        self._add(_Kind.TCP_SINK, struct.pack("=IIII", namespace, port, window, 0) + _name(congestion))
 
     def tcp_flow(self, flow: TcpFlow, size_bytes: int = 0) -> None:
-        """Send these bytes over one connection; 0: until its end."""
+        """Send these bytes over one connection, at each write if it has several; 0: until its end."""
         self._add(_Kind.TCP_FLOW, _flow(flow, size_bytes))
 
     def web(self, flow: TcpFlow, pause_s: np.ndarray, size_bytes: np.ndarray) -> None:
@@ -222,7 +227,8 @@ class PlanWriter:
 
 
 def _flow(flow: TcpFlow, size_bytes: int) -> bytes:
-    head = struct.pack("=QQQQQ", _ns(flow.start_s), _ns(flow.stop_s), size_bytes, _ns(flow.asked_s), flow.pace)
+    begin, end, asked, every = map(_ns, (flow.start_s, flow.stop_s, flow.asked_s, flow.every_s))
+    head = struct.pack("=QQQQQQ", begin, end, size_bytes, asked, every, flow.pace)
     here, there = (int.from_bytes(each.packed, "little") for each in (flow.source, flow.target))
     body = struct.pack("=IIIIIIII", flow.namespace, flow.group, there, here, flow.port, flow.segment, flow.mark, 0)
     return head + body + _name(flow.congestion)

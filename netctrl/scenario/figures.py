@@ -36,7 +36,7 @@ _SHOWN = 20
 FIGURES = {
     **dict.fromkeys(("throughput", "goodput"), "bit/s"),
     **dict.fromkeys(("backlog", "backlog std", "backlog median", "backlog 95 %", "backlog most"), "B"),
-    **dict.fromkeys(("delay", "jitter", "rtt", "response", "paused"), "s"),
+    **dict.fromkeys(("delay", "jitter", "rtt", "response", "response 95 %", "paused"), "s"),
     **dict.fromkeys(("utilization", "loss", "marks", "resent"), "%"),
     **dict.fromkeys(("queue median", "queue 95 %", "queue 99 %"), "B"),
     "cost": "(bit/s)²",

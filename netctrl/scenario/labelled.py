@@ -28,7 +28,8 @@ class Quantity(NamedTuple):
 
 
 QUANTITIES = {
-    **dict.fromkeys(("backlog", "backlog_std", "backlog_median", "backlog_95", "window"), Quantity("B")),
+    **dict.fromkeys(("backlog", "backlog_std", "backlog_median", "backlog_95"), Quantity("B")),
+    **dict.fromkeys(("window", "in_flight"), Quantity("B")),
     "backlog_most": Quantity("B", "most"),
     **dict.fromkeys(("arrived", "departed", "lost", "marked", "growth"), Quantity("B", "sum")),
     **dict.fromkeys(("entered", "left", "offered", "delivered", "payload", "sent", "resent"), Quantity("B", "sum")),
@@ -50,7 +51,7 @@ mean squares of the rate's and the backlog's deviations, and the `weight` mu of 
 Of a flow, or a group of flows: bytes `offered`, `delivered` and lost (`flow_lost`), with headers, and the growth of
 what is in the network (`flow_growth`); `payload` received; payload `sent` by senders that hear acknowledgements, and
 the part of it that was `resent`; `rtt`; `one_way`, the time from source to target; `jitter`; `received` packets;
-`window`, and `pace`, the pacing rate.
+congestion `window`, what is `in_flight` under it, and `pace`, the pacing rate.
 Of a run: bytes that `entered` the network and `left` it; `sample`, the index of the independent sample of the traffic
 that it had.
 """

@@ -207,7 +207,8 @@ class Result(Reported):
     @property
     def transfers(self) -> Mapping[str, np.ndarray]:
         """The table of flows and objects that end; without rows where there are none."""
-        return self.tables.get("transfers", dict.fromkeys(("start", "size", "duration"), np.zeros(0)))
+        empty = dict.fromkeys(("start", "size", "duration"), np.zeros(0)) | {"flow": np.zeros(0, dtype=np.int64)}
+        return self.tables.get("transfers", empty)
 
     def __getitem__(self, key: tuple[str, str]) -> float:
         """One figure's mean over the runs, in SI units: `result["loss", "line"]`."""
@@ -261,8 +262,8 @@ class Result(Reported):
         Objects are the network as a whole, links, flows (a link where both have the same id), and transfers.
         Quantities of links: throughput, utilization (of the actual capacity), backlog with standard deviation,
         quantiles and maximum, delay in the queue, loss and marks as shares of what arrives, probability of the law.
-        Of flows: throughput with headers, goodput without, rtt, delay from source to target, jitter, loss, and the
-        share of the payload that was resent.
+        Of flows: throughput with headers, goodput without, rtt, delay from source to target, jitter, loss, the share of
+        the payload that was resent, and mean and 95 % quantile of the response, the time to the last byte of what ends.
         """
         found = {(quantity, NETWORK): values for quantity, values in network_figures(self.totals, self.seconds).items()}
         for ids, figures in (
@@ -275,7 +276,7 @@ class Result(Reported):
                     if known[quantity][place]:
                         found.setdefault((quantity, of), values[:, place])
         found |= fairness(self.totals) if all(getattr(each, "count", 1) == 1 for each in self.scenario.flows) else {}
-        return found | transfer_figures(self.transfers, self.span) | watched_figures(self.tables)
+        return found | transfer_figures(self.transfers, self.span, self.flows) | watched_figures(self.tables)
 
     def measures(self) -> dict[tuple[str, str], float]:
         """Figures after the warm-up: (quantity, object) -> mean over the runs, in SI units, shares from 0 to 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +19,9 @@ Columns = Mapping[str, np.ndarray]
 """Name of a column -> its values."""
 
 
-def transfer_figures(rows: Columns, span: tuple[float, float]) -> dict[tuple[str, str], np.ndarray]:
+def transfer_figures(
+    rows: Columns, span: tuple[float, float], flows: Sequence[str]
+) -> dict[tuple[str, str], np.ndarray]:
     """(Quantity, object) -> (1,), of the transfers that begin in this time.
 
     Parameters
@@ -28,6 +30,8 @@ def transfer_figures(rows: Columns, span: tuple[float, float]) -> dict[tuple[str
         Table `transfers` of a result; with `ideal` the slow-down, too.
     span : tuple of float
         Beginning and end [s].
+    flows : sequence of str
+        Ids of the groups that the column `flow` numbers.
     """
     begun = (rows["start"] >= span[0]) & (rows["start"] < span[1])
     done = {name: column[begun & np.isfinite(rows["duration"])] for name, column in rows.items()}
@@ -35,6 +39,10 @@ def transfer_figures(rows: Columns, span: tuple[float, float]) -> dict[tuple[str
     short = done["duration"][done["size"] < SHORT_OBJECT_BYTES]
     if len(short):
         found["response", "short objects"] = float(short.mean())
+    for number in [] if "ideal" in rows else np.unique(done["flow"]):
+        took = done["duration"][done["flow"] == number]
+        found["response", flows[number]] = float(took.mean())
+        found["response 95 %", flows[number]] = float(np.percentile(took, 95.0))
     if "ideal" in rows:
         found["begun", "transfers"] = float(np.count_nonzero(begun))
         found["completed", "transfers"] = float(len(done["size"]))

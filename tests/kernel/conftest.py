@@ -19,7 +19,9 @@ def scenario_of() -> Callable[..., Any]:
 
     def made(queue: Any = None, *others: Any, duration: str = "5s", seed: int = 1, **options: Any) -> Any:
         flows = {
-            name: options.pop(name) for name in ("count", "sender", "rtt", "ecn", "offers", "start") if name in options
+            name: options.pop(name)
+            for name in ("count", "sender", "rtt", "ecn", "offers", "start", "receive_window")
+            if name in options
         }
         line = {"capacity": "10Mbit", "delay": "10ms", "buffer": "100kB"} | options
         line |= {} if queue is None else {"queue": queue}

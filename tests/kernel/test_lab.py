@@ -166,6 +166,33 @@ def test_objects_take_a_round_trip_for_each_window(scenario_of) -> None:
     assert result.transfers["duration"][0] == pytest.approx(0.1 * 3.5, abs=0.01)
 
 
+@pytest.mark.parametrize(
+    ("sender", "size", "interval"),
+    [("cubic", "12.5kB", "40ms"), ("cubic", "1MB", "1s"), ("reno", "1MB", "1s"), ("bbr", "500kB", "1s")],
+)
+def test_what_a_program_writes_comes_as_on_packets(scenario_of, sender: str, size: str, interval: str) -> None:
+    """Frames, and chunks with pauses in which windows are halved, or BBR's rate is kept: 21, 156, 148 and 62 ms."""
+    flow = {
+        "count": 1,
+        "sender": sender,
+        "rtt": "40ms",
+        "offers": {"kind": "writes", "size": size, "interval": interval},
+    }
+    scenario = scenario_of(capacity="100Mbit", buffer="500kB", duration="12s", **flow).replace(warmup=4.0)
+    found = {engine: netctrl.simulate(scenario, engine) for engine in ("kernel", "packet")}
+    of = found["packet"].flows[0]
+    assert len(found["kernel"].transfers["size"]) == pytest.approx(len(found["packet"].transfers["size"]), abs=1)
+    for quantity in ("response", "response 95 %"):
+        assert found["kernel"][quantity, of] == pytest.approx(found["packet"][quantity, of], rel=0.05)
+
+
+def test_a_receive_window_bounds_what_a_round_trip_carries(scenario_of) -> None:
+    flow = {"count": 1, "rtt": "40ms", "receive_window": "200kB"}
+    scenario = scenario_of(capacity="100Mbit", buffer="500kB", duration="12s", **flow)
+    result = netctrl.simulate(scenario.replace(warmup=2.0), "kernel")
+    assert result["goodput", result.flows[0]] == pytest.approx(8.0 * 200e3 / 0.0402, rel=0.04)
+
+
 def test_web_sessions_go_on_until_the_end(scenario_of) -> None:
     result = netctrl.simulate(scenario_of(None, WEB, count=1, capacity="100Mbit", duration="30s"), "kernel")
     # 20 sessions with pages of two objects each half second and a little.

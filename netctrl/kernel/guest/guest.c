@@ -13,6 +13,7 @@
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -163,9 +164,10 @@ static void request(int socket, const void *message, uint32_t size, uint32_t num
 struct change { uint64_t at; uint32_t namespace, number; const void *message; uint32_t size; };
 struct query { uint32_t namespace, index, parent; };
 struct watch { uint64_t interval; uint32_t samples, queries; struct query query[]; };
-struct sink { uint32_t namespace, port; char congestion[16]; };
+struct sink { uint32_t namespace, port, window, spare; char congestion[16]; }; /* window [byte]; 0: any */
 struct tcp_flow {
   uint64_t start, stop, size, asked; /* asked: when the sender of the scenario began, before its access line */
+  uint64_t every; /* 0: the size is sent once, else again and again, so much later */
   uint64_t pace; /* greatest rate of payload [byte/s]; 0: any */
   uint32_t namespace, group, to, from, port, segment;
   uint32_t mark, spare; /* by which a program that paces it finds its socket; 0: none does */
@@ -217,18 +219,40 @@ static void list_object(struct object *object) {
   pthread_mutex_unlock(&listed);
 }
 
-/* The last byte of a connection came: note it, if an object was sent over it. */
+/* The object that is sent from there, or NULL; its place in the list is told. */
+static struct object *object_of(const struct sockaddr_in *from, struct object ***listed_at) {
+  for (struct object **each = bucket(from); *each; each = &(*each)->next)
+    if ((*each)->from.sin_addr.s_addr == from->sin_addr.s_addr && (*each)->from.sin_port == from->sin_port) {
+      *listed_at = each;
+      return *each;
+    }
+  return NULL;
+}
+
+/* How much of what is sent again and again over this connection comes at a time; 0: that isn't what it has. */
+static uint64_t part_of(const struct sockaddr_in *from) {
+  struct object **at;
+  pthread_mutex_lock(&listed);
+  struct object *object = object_of(from, &at);
+  pthread_mutex_unlock(&listed);
+  return object && object->flow->every ? object->size : 0;
+}
+
+/* The last byte of an object came, if one was sent over this connection: note it. */
 static void object_came(const struct sockaddr_in *from) {
   uint64_t at = now(CLOCK_MONOTONIC) - begin;
+  struct object **listed_at;
   pthread_mutex_lock(&listed);
-  for (struct object **each = bucket(from); *each; each = &(*each)->next) {
-    struct object *object = *each;
-    if (object->from.sin_addr.s_addr != from->sin_addr.s_addr || object->from.sin_port != from->sin_port) continue;
+  struct object *object = object_of(from, &listed_at);
+  if (object) {
     struct { uint64_t asked, at, size; uint32_t group, spare; } row = {object->asked, at, object->size, object->flow->group, 0};
     put(OBJECT, &row, sizeof row, NULL, 0);
-    *each = object->next;
-    sem_post(&object->arrived);
-    break;
+    if (object->flow->every) {
+      object->asked += object->flow->every;
+    } else {
+      *listed_at = object->next;
+      sem_post(&object->arrived);
+    }
   }
   pthread_mutex_unlock(&listed);
 }
@@ -237,11 +261,29 @@ static void object_came(const struct sockaddr_in *from) {
 struct absorber {
   int socket;
   struct sockaddr_in from;
+  int low; /* how much is read at a time, at least */
   sem_t given;
   struct absorber *next; /* of those without a connection */
 };
 
 static struct absorber *idle;
+
+/* Parts of a size. Waiting and reading are two calls: one that has read the beginning of a piece would wait for as much
+ * again as a piece has. */
+static void absorb_parts(struct absorber *own, uint64_t size) {
+  for (uint64_t left = size;;) {
+    int piece = left < LOW_WATER ? left : LOW_WATER;
+    struct pollfd there = {.fd = own->socket, .events = POLLIN};
+    set(own->socket, SOL_SOCKET, SO_RCVLOWAT, piece, "SO_RCVLOWAT");
+    if (poll(&there, 1, -1) < 0) continue;
+    ssize_t got = recv(own->socket, zeros, piece, MSG_TRUNC | MSG_DONTWAIT);
+    if (got <= 0) return;
+    left -= got;
+    if (left) continue;
+    object_came(&own->from);
+    left = size;
+  }
+}
 
 static void *absorb(void *what) {
   struct absorber *own = what;
@@ -249,10 +291,15 @@ static void *absorb(void *what) {
     ssize_t got;
     while (sem_wait(&own->given))
       ;
-    set(own->socket, SOL_SOCKET, SO_RCVLOWAT, LOW_WATER, "SO_RCVLOWAT");
-    while ((got = recv(own->socket, zeros, BLOCK, MSG_TRUNC | MSG_WAITALL)) > 0)
-      ;
-    if (!got) object_came(&own->from);
+    uint64_t part = part_of(&own->from);
+    set(own->socket, SOL_SOCKET, SO_RCVLOWAT, own->low, "SO_RCVLOWAT");
+    if (part) {
+      absorb_parts(own, part);
+    } else {
+      while ((got = recv(own->socket, zeros, BLOCK, MSG_TRUNC | MSG_WAITALL)) > 0)
+        ;
+      if (!got) object_came(&own->from);
+    }
     close(own->socket);
     pthread_mutex_lock(&listed);
     own->next = idle;
@@ -269,6 +316,8 @@ static void *tcp_sink(void *what) {
   CHECK(made, "open a TCP socket");
   struct sockaddr_in at = place(INADDR_ANY, sink->port);
   set_congestion(made, sink->congestion);
+  /* The kernel takes it twice, of which the window is half. */
+  if (sink->window) set(made, SOL_SOCKET, SO_RCVBUFFORCE, sink->window, "SO_RCVBUFFORCE");
   CHECK(bind(made, (struct sockaddr *)&at, sizeof at), "bind TCP port %u", sink->port);
   CHECK(listen(made, 4096), "listen on port %u", sink->port);
   for (;;) {
@@ -288,6 +337,7 @@ static void *tcp_sink(void *what) {
     }
     absorber->socket = socket;
     absorber->from = from;
+    absorber->low = sink->window ? 1 : LOW_WATER; /* what isn't read takes its part of a window */
     sem_post(&absorber->given);
   }
   return NULL;
@@ -300,6 +350,7 @@ static int open_flow(const struct tcp_flow *flow, struct sockaddr_in *from) {
   set_congestion(made, flow->congestion);
   set(made, IPPROTO_TCP, TCP_MAXSEG, flow->segment, "TCP_MAXSEG");
   set(made, IPPROTO_TCP, TCP_NOTSENT_LOWAT, UNSENT, "TCP_NOTSENT_LOWAT");
+  if (flow->every) set(made, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
   if (flow->mark) set(made, SOL_SOCKET, SO_MARK, (int)flow->mark, "SO_MARK");
   if (flow->pace) CHECK(setsockopt(made, SOL_SOCKET, SO_MAX_PACING_RATE, &flow->pace, 8), "pace a flow");
   *from = place(flow->from, 0);
@@ -325,10 +376,14 @@ static void send_on(int socket, const struct tcp_flow *flow, uint64_t size) {
   struct sockaddr_in to = place(flow->to, flow->port);
   /* A connection that isn't answered, or is ended while it is made, sends nothing. */
   if (connect(socket, (struct sockaddr *)&to, sizeof to)) return;
-  for (uint64_t left = size; !size || left;) {
-    ssize_t sent = send_zeros(socket, size ? left : BLOCK);
-    if (sent < 0) return; /* shut down at its end */
-    left -= sent;
+  for (uint64_t at = flow->start;; at += flow->every) {
+    for (uint64_t left = size; !size || left;) {
+      ssize_t sent = send_zeros(socket, size ? left : BLOCK);
+      if (sent < 0) return; /* shut down at its end */
+      left -= sent;
+    }
+    if (!flow->every) break;
+    sleep_until(at + flow->every);
   }
   shutdown(socket, SHUT_WR);
 }

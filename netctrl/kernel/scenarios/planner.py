@@ -41,7 +41,7 @@ from netctrl.scenario.network.track import gate_of, gated_groups
 from netctrl.scenario.network.tracking import GateDraws
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
-from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web
+from netctrl.scenario.tcp_aqm.offers import Demand, Stream, Web, Writes
 
 ETHERNET = 14
 """Header of a frame, which links' capacities count [byte]."""
@@ -124,7 +124,7 @@ class KernelPlan:
         """Links on whose wires packets are lost. At each sample these wires' counters follow those of all queues."""
         self.regulated: list[RegulatedGroup] = []
         """Groups whose packets a program sends (`netctrl.kernel.regulated`)."""
-        self._ports: dict[str, int] = {}
+        self._ports: dict[tuple[str, int], int] = {}
 
     @property
     def kinds(self) -> list[str]:
@@ -204,11 +204,12 @@ class KernelPlan:
         if sender is None:
             raise InvalidValue(f"flows.{group.id}.sender", sender_name(group.sender), "a sender that the kernel has")
         congestion = sender.congestion
-        port = self._ports.setdefault(congestion, _TCP_PORT + len(self._ports))
+        window = ceil(group.receive_window or 0.0)
+        port = self._ports.setdefault((congestion, window), _TCP_PORT + len(self._ports))
         whole, ways = group, Ways(self.scenario.links, group)
         for row, (rtt, start, stop) in enumerate(zip(draw.rtt_s, draw.start_s, draw.stop_s, strict=True)):
             group = whole if whole.split is None else _on_way(whole, ways.next())
-            self._sink(group, port, congestion)
+            self._sink(group, port, congestion, window)
             trip, there = self._delay(group.both_ways), self._target(group)
             late = max(rtt - trip, 0.0) / 2.0
             begin, end = float(start + late), float(stop + late)
@@ -229,6 +230,7 @@ class KernelPlan:
                 start_s=begin,
                 stop_s=min(end, _NEVER_S),
                 asked_s=float(start),
+                every_s=group.offers.interval if isinstance(group.offers, Writes) else 0.0,
                 pace=ceil(sender.rate),
                 mark=0 if sender.law is None else len(self.laws),
             )
@@ -312,7 +314,7 @@ class KernelPlan:
             self.writer.request(end, messages.add_address(1, address), f"give the end of {group.id} an address")
         return self.targets[group.path]
 
-    def _sink(self, group: Flow, port: int, congestion: str | None) -> None:
+    def _sink(self, group: Flow, port: int, congestion: str | None, window: int = 0) -> None:
         end = self.wires.node(self.links[group.path[-1]].target)
         if (end, port) in self.sinks:
             return
@@ -320,7 +322,7 @@ class KernelPlan:
         if congestion is None:
             self.writer.udp_sink(end, port)
         else:
-            self.writer.tcp_sink(end, port, congestion)
+            self.writer.tcp_sink(end, port, congestion, window)
 
 
 def _on_way(group: Flow, path: tuple[str, ...]) -> Flow:
@@ -338,4 +340,5 @@ def _by_way(scenario: Scenario, group: Flow, times: np.ndarray) -> list[tuple[Fl
 
 
 def _size(group: Flow) -> int:
-    return 0 if group.size is None else ceil(group.size)
+    size = group.offers.size if isinstance(group.offers, Writes) else group.size
+    return 0 if size is None else ceil(size)

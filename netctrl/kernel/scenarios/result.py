@@ -56,7 +56,7 @@ def simulation_result(
     length = sent[:, -1:] / np.maximum(packets[:, -1:], 1.0)
     length = np.where(packets[:, -1:] > 0.0, length, scenario.packet_size)
     departed, lost, marked = (np.diff(each, axis=1, prepend=0.0) for each in (sent, drops * length, marks * length))
-    carried, rtt = _transfers(scenario, plan, results)
+    carried, rtt, window = _transfers(scenario, plan, results)
     one_way, jitter = _arrivals(scenario, plan, results, carried)
     if left is not None:
         _add_regulated(plan, left, carried, one_way, jitter)
@@ -77,10 +77,11 @@ def simulation_result(
             "probability": probability,
         },
         header=scenario.packet_size * (1.0 - payload_share(scenario.packet_size)),
-        flows={"payload": carried, "rtt": rtt, "one_way": one_way, "jitter": jitter},
+        flows={"payload": carried, "rtt": rtt, "window": window, "one_way": one_way, "jitter": jitter},
         totals={"sent": np.bincount(groups, sent, count), "resent": np.bincount(groups, again, count)},
         tables={
             "transfers": {
+                "flow": objects["group"].astype(np.int64),
                 "start": objects["asked_ns"] * NANOSECOND,
                 "size": objects["bytes"].astype(float),
                 "duration": (objects["at_ns"] - objects["asked_ns"]) * NANOSECOND,
@@ -152,21 +153,25 @@ def joined(results: Sequence[tuple[int, bytes]], kind: int, form: np.dtype) -> n
 
 def _transfers(
     scenario: Scenario, plan: KernelPlan, results: Sequence[tuple[int, bytes]]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Data acknowledged [byte], and mean of the smoothed round trips [s], both (G, T)."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Data acknowledged [byte], and means of the smoothed round trips [s] and of the windows [byte], all (G, T)."""
     shape = len(scenario.flows), plan.samples
-    carried, total, count = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+    carried, total, windows, count = (np.zeros(shape) for _ in range(4))
     rows = joined(results, Answer.TRANSFER, TRANSFER)
     edges = scenario.interval * np.arange(plan.samples + 1)
     sample = np.rint(rows["at_ns"] * NANOSECOND / scenario.interval).astype(int) - 1
     for number, group in enumerate(plan.flows):
         chosen = rows["flow"] == number
         at, acked, rtt = sample[chosen], rows["acked"][chosen].astype(float), rows["rtt_us"][chosen]
+        window = scenario.packet_size * rows["window"][chosen]
         level = np.interp(edges[1:], edges[at + 1], acked, left=0.0) if len(at) else np.zeros(plan.samples)
         carried[group] += np.diff(np.maximum.accumulate(level), prepend=0.0)
         np.add.at(total[group], at[rtt > 0], rtt[rtt > 0] * MICROSECOND)
+        np.add.at(windows[group], at[rtt > 0], window[rtt > 0])
         np.add.at(count[group], at[rtt > 0], 1.0)
-    return carried, np.divide(total, count, out=np.zeros(shape), where=count > 0.0)
+    known = count > 0.0
+    trips = np.divide(total, count, out=np.zeros(shape), where=known)
+    return carried, trips, np.divide(windows, count, out=np.full(shape, np.nan), where=known)
 
 
 def _arrivals(

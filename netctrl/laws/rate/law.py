@@ -46,6 +46,10 @@ class Sample(NamedTuple):
     """So far [byte]"""
     packet: float
     """[byte]"""
+    recovering: float
+    """0: no losses are repaired; 1: they are; 2: since a timeout"""
+    limited: float
+    """Rates of what was sent before so much was delivered tell of data that were short, not of the network [byte]"""
 
 
 class RateLaw(NamedTuple):

@@ -1,7 +1,7 @@
 """BBR, version 1, as a fluid: its rate and its limit of data in flight, without checks; and as a rate sender's law.
 
-Left out, as a fluid has none of it: allowances for packets that are sent in one piece, and the bound of what is in
-flight for one round trip after a loss. Where a flow's cycle begins is given, not drawn.
+Left out: allowances for packets that are sent in one piece; of the fluid, which has no such thing, the bound of what is
+in flight while losses are repaired. Where a flow's cycle begins is given, not drawn.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class BbrState:
     probe_round: float
     """1: a round trip of it is over"""
     window_before: float
-    """[byte]"""
+    """What it is again after four packets at most, or after losses [byte]"""
     lost: float
     """[byte]"""
     delivered: float
@@ -61,6 +61,12 @@ class BbrState:
     first_place: float
     limited: float
     """Rates of what was sent before tell nothing [byte]"""
+    recovering: float
+    """1: losses are repaired; 2: since a timeout"""
+    conserving: float
+    """1: as much is sent as arrives, in the first round trip of repairing"""
+    idle: float
+    """1: nothing was under way when the next packet was sent"""
     round_rates: Annotated[np.ndarray, 10]
     """Greatest of the last round trips [byte/s]"""
     ring_times: Annotated[np.ndarray, 64]
@@ -122,12 +128,12 @@ def bbr_sender(
     round_starts = delivered + lost >= state.round_end
     if round_starts:
         state.round_end = sent
-    _measure(state, time, rtt, delivered, round_starts)
+    known = _measure(state, time, rtt, delivered, round_starts)
     expired = state.min_rtt < inf and time > state.least_rtt_s + _MIN_S
     if rtt <= state.min_rtt or expired:
         state.min_rtt, state.least_rtt_s = rtt, time
     pipe = state.bandwidth * state.min_rtt
-    _fill(state, time, in_flight, pipe, round_starts)
+    _fill(state, time, in_flight, pipe, round_starts and known)
     if state.phase == PROBE_BW:
         _advance_cycle(state, time, in_flight, pipe, lost > state.lost)
     _probe_rtt(state, time, in_flight, sent, packet, round_starts, expired)
@@ -149,9 +155,9 @@ def _gain(state: BbrState) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_starts: bool) -> None:
+def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_starts: bool) -> bool:
     """The greatest of the rates delivered over an RTT, of the last 10 round trips; where four packets were all that was
-    sent, a rate tells nothing, unless it is greater."""
+    sent, or all that there was, a rate tells nothing, unless it is greater. Returns whether it tells of the network."""
     if state.marks == 0.0:  # nothing was delivered by when what is acknowledged now was sent
         state.ring_times[0], state.ring_bytes[0] = time - rtt, 0.0
         state.marks = 1.0
@@ -168,20 +174,22 @@ def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_s
     if time - state.ring_times[(marks - 1) % _MARKS] >= rtt / _MARKS_PER_RTT:
         state.ring_times[marks % _MARKS], state.ring_bytes[marks % _MARKS] = time, delivered
         state.marks += 1.0
-    if (state.phase == PROBE_RTT or first < state.limited) and found < state.bandwidth:
-        return
+    known = state.phase != PROBE_RTT and first >= state.limited
+    if not known and found < state.bandwidth:
+        return known
     state.rounds += round_starts
     at = int(state.rounds) % _ROUNDS
     state.round_rates[at] = found if round_starts else max(state.round_rates[at], found)
     state.bandwidth = 0.0
     for i in range(_ROUNDS):
         state.bandwidth = max(state.bandwidth, state.round_rates[i])
+    return known
 
 
 @njit(cache=True)
-def _fill(state: BbrState, time: float, in_flight: float, pipe: float, round_starts: bool) -> None:
-    """Out of STARTUP after three round trips without a quarter more; out of DRAIN when a BDP is in flight."""
-    if round_starts and state.filled == 0.0:
+def _fill(state: BbrState, time: float, in_flight: float, pipe: float, tells: bool) -> None:
+    """Out of STARTUP after three round trips that tell, without a quarter more; of DRAIN when a BDP is in flight."""
+    if tells and state.filled == 0.0:
         if state.bandwidth >= _FULL_GROWTH * state.full_bandwidth:
             state.full_bandwidth, state.full_rounds = state.bandwidth, 0.0
         else:
@@ -217,9 +225,10 @@ def _probe_rtt(
 ) -> None:
     """Where no RTT as low was seen for 10 s: four packets in flight for 0.2 s and a round trip."""
     if state.phase != PROBE_RTT:
-        if not expired:
+        if not expired or state.idle > 0.0:
             return
-        state.phase, state.window_before, state.probe_end_s = PROBE_RTT, state.window, 0.0
+        before = state.window_before if state.recovering > 0.0 else 0.0
+        state.phase, state.window_before, state.probe_end_s = PROBE_RTT, max(before, state.window), 0.0
     state.limited = sent - state.lost + _ROUNDING * packet
     if state.probe_end_s == 0.0:
         if in_flight <= (_MIN_PACKETS + _ROUNDING) * packet:
@@ -284,8 +293,37 @@ def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float
 def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sample) -> None:
     """What is in flight counts as before the acknowledgement, as in Linux (`prior_in_flight`)."""
     in_flight, sent, lost = sample.prior_in_flight, sample.sent, sample.lost
+    view = _state(state)
+    view.limited = max(view.limited, sample.limited)
+    arrived = sample.in_flight + max(sample.delivered - view.delivered, 0.0)
+    _recover(view, sample, arrived)
+    held = view.window
     allowed.rate = bbr_step(state, sample.time, sample.rtt, sample.delivered, in_flight, sent, lost, sample.packet)
+    if view.conserving > 0.0 and view.phase != PROBE_RTT:
+        view.window = max(held, arrived)
+    view.idle = 1.0 if sample.in_flight <= 0.0 else 0.0
     allowed.in_flight = state[_WINDOW]
+
+
+@njit(cache=True)
+def _recover(state: BbrState, sample: Sample, arrived: float) -> None:
+    """What may be in flight while losses are repaired: less by what is lost, and in their first round trip as much is
+    sent as arrives: `arrived` stays in flight [byte]. Then it is again as before.
+
+    Source: the draft's section 4.2.3.4, BBRModulateCwndForRecovery.
+    """
+    window = state.window
+    state.window = max(window - max(sample.lost - state.lost, 0.0), sample.packet)
+    if sample.recovering > state.recovering:
+        if state.recovering == 0.0:
+            state.window_before = window if state.phase != PROBE_RTT else max(state.window_before, window)
+        state.conserving = 1.0 if sample.recovering == 1.0 else 0.0
+        state.window, state.round_end = arrived, sample.sent
+    elif sample.recovering == 0.0 and state.recovering > 0.0:
+        state.window, state.conserving = max(state.window, state.window_before), 0.0
+    elif sample.delivered + sample.lost >= state.round_end:
+        state.conserving = 0.0
+    state.recovering = sample.recovering
 
 
 BBR_ROWS = RateLaw(_read, _begin, _step)

@@ -1,6 +1,8 @@
-"""Cubic's window as a fluid: growth by acknowledged data, a cut at a loss."""
+"""Cubic's window: growth by acknowledged data, a cut at a loss; as a fluid, and in whole packets."""
 
 from __future__ import annotations
+
+from math import floor, trunc
 
 from netctrl.core.jit import njit
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
@@ -47,47 +49,116 @@ def cubic_window(window: float, highest: float, first: float, since: float, rtt:
     return max(grown, min(friendly, window + acknowledged))
 
 
-@njit(cache=True)
-def cubic_cut(window: float, highest: float) -> tuple[float, float]:
-    """(W, W_max) after a loss: W_max is W before it, or with fast convergence (1 + β)/2 of it [packet].
-
-    Source: RFC 9438, sections 4.6 and 4.7.
-    """
-    before = 0.5 * (1.0 + BETA) * window if window < highest else window
-    return max(BETA * window, 2.0), before
-
-
 class CubicState(TcpWindow):
-    """State of Cubic."""
+    """State of Cubic, whose window is of whole packets."""
 
     highest: float
     """W_max: W at the last cut, before it, or less by fast convergence; 0: no cut since slow start [packet]"""
-    first: float
-    """cwnd_epoch: W when congestion avoidance began; 0: it hasn't, since the last cut or in slow start [packet]"""
+    plateau: float
+    """W_max, or W when congestion avoidance began where that is more; 0: it hasn't begun [packet]"""
+    until: float
+    """K, when the curve is at its plateau [s]"""
     begun: float
     """When it began, after the last cut [s]"""
+    counted: float
+    """Acknowledged since W grew last [packet]"""
+    friendly: float
+    """Reno's window [packet]"""
+    friendly_counted: float
+    """Acknowledged since that grew last [packet]"""
+    round_s: float
+    """When a round trip of slow start began [s]"""
+    answer_s: float
+    """When an acknowledgement came that was close behind the one before [s]"""
+    least: float
+    """Least RTT of this round trip [s]"""
+    samples: float
+    """Acknowledgements in it"""
+    full: float
+    """1: slow start has found the pipe full once"""
+
+
+_FRIENDLY = 1.0 / AIMD  # round trips in which Reno's window grows by a packet; 15/8 in Linux
+_PLATEAU = 100.0  # round trips for a packet more where the curve asks for none
+_UNKNOWN = 20.0  # acknowledged packets for one more, at most, before any loss
+_LEAST = 2.0  # acknowledged packets for one more, at least
+_FEWEST, _SAMPLES, _CLOSE = 16.0, 8.0, 2e-3  # HyStart: packets, acknowledgements, s
 
 
 def _grow(state: CubicState, acked: Acked) -> None:
     """In slow start as Reno; then from the window and time of the first acknowledgement in congestion avoidance.
 
-    After a time-out's slow start K is 0 and W_max the window at its end (RFC 9438, Section 4.8).
+    As in Linux the window grows by a packet once so many are acknowledged as the curve's rise asks for; a fluid's is
+    above it by up to a packet, a tenth where 1 % are lost. Reno's window is counted alike, and W follows it within a
+    round trip. After a time-out's slow start K is 0 and W_max the window at its end (RFC 9438, Section 4.8); after
+    one that follows idle time the curve goes on.
     """
-    if state.window < state.threshold:
-        state.window += acked.packets
-        state.highest = state.first = 0.0
+    W = state.window
+    if state.threshold > W:
+        if state.timed_out > 0.0:
+            state.timed_out = state.highest = state.plateau = state.full = 0.0
+        if state.full == 0.0:
+            _leave_slow_start(state, acked)
+        state.window = W + acked.packets
         return
-    if state.first == 0.0:
-        state.first = state.window
-        state.highest = max(state.highest, state.window)
+    if state.plateau == 0.0:
+        state.plateau = max(state.highest, W)
+        state.until = ((state.plateau - W) / C) ** (1.0 / 3.0)
         state.begun = acked.since
-    since = acked.since - state.begun
-    state.window = cubic_window(state.window, state.highest, state.first, since, acked.rtt, acked.packets)
+        state.friendly, state.friendly_counted, state.counted = W, 0.0, 0.0
+    ahead = acked.since - state.begun + state.min_rtt - state.until
+    rise = trunc(C * ahead * ahead * ahead) + state.plateau - W
+    wait = W / rise if rise > 0.0 else _PLATEAU * W
+    if state.highest == 0.0:
+        wait = min(wait, _UNKNOWN)
+    state.friendly_counted += acked.packets
+    while state.friendly_counted > _FRIENDLY * W:
+        state.friendly_counted -= _FRIENDLY * W
+        state.friendly += 1.0
+    if state.friendly > W:
+        wait = min(wait, W / (state.friendly - W))
+    wait = max(floor(wait), _LEAST)
+    if state.counted >= wait:  # it was counted for a longer wait
+        state.counted = 0.0
+        state.window += 1.0
+    state.counted += acked.packets
+    if state.counted >= wait:
+        state.window += floor(state.counted / wait)
+        state.counted %= wait
+
+
+@njit(cache=True)
+def _leave_slow_start(state: CubicState, acked: Acked) -> None:
+    """The window is the threshold from now on, once the pipe is full: acknowledgements come closely one after the other
+    for half a round trip, or the least RTT of a round trip is an eighth above the least of all.
+
+    Source: HyStart (Ha, Rhee 2011), with the numbers of Linux, which also has it find the pipe full only once.
+    """
+    now, W = state.cut_s + acked.since, state.window
+    if now - acked.rtt >= state.round_s:  # what is acknowledged was sent in this round trip: the next one begins
+        state.round_s = state.answer_s = now
+        state.least, state.samples = acked.rtt, 0.0
+    if W < _FEWEST:
+        return
+    state.least = min(state.least, acked.rtt)
+    late = state.least > state.min_rtt + min(max(0.125 * state.min_rtt, 4e-3), 16e-3)
+    if state.samples < _SAMPLES:
+        state.samples += 1.0
+        late = False
+    if now - state.answer_s <= _CLOSE:
+        state.answer_s = now
+        # What the network may hold back of a train is a millisecond, or 2^18 bytes at the rate of sending.
+        late = late or now - state.round_s > 0.5 * (state.min_rtt + min(1e-3, 90.0 * acked.rtt / W))
+    if late:
+        state.full, state.threshold = 1.0, W
 
 
 def _cut(state: CubicState) -> None:
-    state.window, state.highest = cubic_cut(state.window, state.highest)
-    state.first = 0.0
+    """W_max is W before a loss, or with fast convergence (1 + β)/2 of it: RFC 9438, sections 4.6 and 4.7."""
+    W = state.window
+    state.highest = floor(0.5 * (1.0 + BETA) * W) if state.highest > W else W
+    state.window = max(floor(BETA * W), _LEAST)
+    state.plateau = 0.0
 
 
 CUBIC = TcpSender("cubic", CubicState, _grow, _cut)

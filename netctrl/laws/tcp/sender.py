@@ -26,6 +26,8 @@ class TcpWindow:
     """When it was cut last [s]"""
     recovered_s: float
     """Losses before are of the same round trip [s]"""
+    timed_out: float
+    """1: at a timeout; a law that hears of it makes it 0"""
 
 
 class Acked(NamedTuple):

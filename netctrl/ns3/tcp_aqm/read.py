@@ -81,6 +81,7 @@ def _read(folder: Path, scenario: Scenario, simulator: str, provenance: Provenan
     totals: dict[str, np.ndarray] = {}
     tables: dict[str, Any] = {
         "transfers": dict(zip(("start", "size", "duration"), responses[:, 1:].T.copy(), strict=True))
+        | {"flow": responses[:, 0].astype(np.int64)}
     }
     if watched:
         links |= _by_name(parts[3], _WATCHED_LINKS)

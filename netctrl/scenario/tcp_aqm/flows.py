@@ -110,8 +110,8 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     count: int = 1
     """How many flows, or sessions of the web."""
     offers: Offers = None
-    """What each flow has to send: null, endless data; a size, after which it ends (packet engine only); or a table
-    whose kind is web, stream, bursts or demand; in a data centre sizes or incast."""
+    """What each flow has to send: null, endless data; a size, after which it ends; or a table whose kind is web,
+    writes, stream, bursts or demand; in a data centre sizes or incast."""
     sender: Sender = None
     """A window law's name (reno, cubic, htcp, dctcp, vegas, prague), bbr, a data centre's law (hpcc, timely, dcqcn,
     mpcc, fixed), or a table: kind paced, cap, fast, or a data centre's law with its parameters. Packets of senders that
@@ -147,6 +147,9 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     """Weight of each flow in `drr` and `wfq` queues."""
     packet_size: Size | None = None
     """Size of full data packets, headers counted [byte]; null: the scenario's, its greatest. Packet engine only."""
+    receive_window: Size | None = None
+    """Most that receivers take beyond what came in order [byte]; null: any. A round trip carries no more. Linux's
+    grows ahead of the congestion window, up to this (half of `tcp_rmem`'s last number)."""
     expected: Demand | None = None
     """What laws of link rates assume that all these flows send together; null: their offers, if these are a demand."""
     classes: int | None = None
@@ -160,6 +163,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         read_fields(self, split=optional(shares), expected=optional(record(Demand)))
         weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
         read_fields(self, priority=whole(0, 63), weight=weight, packet_size=optional(size))
+        read_fields(self, receive_window=optional(size))
         fewer = whole(1, self.count, "a whole number of classes, at most the number of flows,")
         read_fields(self, classes=optional(fewer))
         self._read_sender()
@@ -170,7 +174,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
             check_columns("offers.rates", self.offers.rates, self.count)
         if self.split is not None and not (isinstance(self.offers, Demand) or (self.bulk and self.host is None)):
             raise InvalidValue("split", "several ways", "nothing but for demands and for data without a host's port")
-        for name in ("packet_size", "classes"):
+        for name in ("packet_size", "classes", "receive_window"):
             if getattr(self, name) is not None and (isinstance(self.offers, Web) or not self.answered):
                 raise InvalidValue(name, getattr(self, name), "nothing but for flows of data")
 

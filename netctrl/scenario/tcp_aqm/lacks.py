@@ -7,6 +7,7 @@ from typing import Any
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.disciplines import DISCIPLINES, KernelQueue
 from netctrl.scenario.links import MIN_RTO, impairments
+from netctrl.scenario.tcp_aqm.offers import Writes
 
 NOISE = "noise of measured round trips"
 """What `Flow.rtt_noise` asks for."""
@@ -29,6 +30,10 @@ def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, 
     for group in scenario.flows:
         if group.size is not None:
             return f"flows.{group.id}.offers", "flows of finite size"
+        if isinstance(group.offers, Writes):
+            return f"flows.{group.id}.offers", "programs that write"
+        if group.receive_window is not None:
+            return f"flows.{group.id}.receive_window", "receivers with windows"
         if group.packet_size is not None:
             return f"flows.{group.id}.packet_size", "packets of several sizes"
         if group.split is not None:

@@ -1,4 +1,4 @@
-"""What flows offer to the network: pages of the web, transfers between hosts, streams of packets, bursts, demands."""
+"""What flows offer: pages of the web, what programs write, transfers between hosts, streams of packets, demands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from netctrl.core.errors import InvalidValue, checked_word
-from netctrl.core.units import format_quantity
+from netctrl.core.units import BITS_PER_BYTE, format_quantity
 from netctrl.model.io.fields import (
     Duration,
     Rate,
@@ -32,10 +32,12 @@ from netctrl.scenario.network.traffic import SPREADS, GaussianTraffic, Spread
 
 __all__ = [
     "BETWEEN_HOSTS", "DATAGRAMS", "MAX_HOSTS", "OFFERS", "Bursts", "Demand", "Incast", "Offers", "Sizes", "Stream",
-    "Web", "read_offers",
+    "Web", "Writes", "read_offers",
 ]  # fmt: skip
 
 MAX_HOSTS = 16_384
+SHORTEST_WRITE = 1e-6
+"""Least time between two writes of a program [s]."""
 
 
 class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
@@ -78,6 +80,42 @@ class Web(Record, frozen=True, kw_only=True, tag_field="kind", tag="web"):
     def least_object(self) -> float:
         """Smallest size of an object [byte]: the scale of the Pareto distribution with this mean and shape."""
         return self.mean_object * (self.pareto_shape - 1.0) / self.pareto_shape
+
+
+class Writes(Record, frozen=True, kw_only=True, tag_field="kind", tag="writes"):
+    """What a program writes into a connection that stays open: so much, at once, each interval.
+
+    Frames of a call, chunks of a film with pauses between them, or, with small ones, a constant rate. What the
+    connection can't carry waits at the sender. Results have the time from a write to its last byte at the receiver.
+
+    Raises
+    ------
+    InvalidValue
+        A value out of bounds.
+
+    Examples
+    --------
+    >>> import netctrl
+    >>> from netctrl.scenario.tcp_aqm.offers import Writes
+    >>> call = netctrl.Flow(offers=Writes(size="12.5kB", interval="33.3ms"), sender="cubic", rtt="40ms")
+    >>> round(call.offers.rate)
+    3003003
+    """
+
+    size: Size
+    """Data of a write [byte]."""
+    interval: Duration
+    """Time from one to the next [s]; the first is at the flow's start."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, size=payload, interval=duration)
+        if self.interval < SHORTEST_WRITE:
+            raise InvalidValue("interval", f"{self.interval:g} s", f"at least {SHORTEST_WRITE:g} s")
+
+    @property
+    def rate(self) -> float:
+        """Mean rate, without headers [bit/s]."""
+        return BITS_PER_BYTE * self.size / self.interval
 
 
 class Stream(Record, frozen=True, kw_only=True, tag_field="kind", tag="stream"):
@@ -261,7 +299,7 @@ DATAGRAMS = (Stream, Bursts, Demand)
 """Offers of whole packets that nothing acknowledges."""
 BETWEEN_HOSTS = (Sizes, Incast)
 """Offers of transfers between hosts of a data centre, which are drawn."""
-OFFERS = (Web, *BETWEEN_HOSTS, *DATAGRAMS)
+OFFERS = (Web, Writes, *BETWEEN_HOSTS, *DATAGRAMS)
 _WORDS = [str(kind.__struct_config__.tag) for kind in OFFERS]
 if TYPE_CHECKING:
     Offers = Any

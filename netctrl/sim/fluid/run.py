@@ -106,13 +106,14 @@ def _simulate(scenario: Scenario, made: Provenance, progress: Progress | None) -
     responses = [_responses(scenario, ready, group, load, time) for group, load in loads.items()]
     links = _whole_links(ready) * np.array([scenario.packet_size] * 5 + [1.0])[:, None, None]
     start, size, duration = (np.concatenate([r[k] for r in responses] or [np.zeros(0)]) for k in range(3))
+    flow = np.repeat(np.array(list(loads), dtype=np.int64), [len(each[0]) for each in responses])
     return Result.of_series(
         scenario,
         "fluid",
         made,
         links=dict(zip(_LINKS, links, strict=True)),
         flows=fluid_flows(scenario, ready.record.groups[0], _round_trips(ready, draws)),
-        tables={"transfers": {"start": start, "size": size, "duration": duration}},
+        tables={"transfers": {"flow": flow, "start": start, "size": size, "duration": duration}},
     )
 
 

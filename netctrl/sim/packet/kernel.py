@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.aqm.fluid import PROBABILITY
+from netctrl.laws.record import fields_of
+from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.laws.window.law import MAX_HOPS
 from netctrl.laws.window.law import Path as WindowPath
 from netctrl.sim.heap import PLACE_BITS, TIME_SHIFT, event, pop, replace_first
@@ -30,9 +32,9 @@ from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
 from netctrl.sim.packet.senders.recovery import arm, probes
 from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regulator, change_rate
 from netctrl.sim.packet.senders.scoreboard import doubtful
-from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, TCP, UDP, connect, offer
+from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, OPEN, TCP, UDP, connect, offer
 from netctrl.sim.packet.senders.transfers import sample_backlogs
-from netctrl.sim.packet.senders.web import finish, load_page, think
+from netctrl.sim.packet.senders.web import begin_session, finish, go_on_session
 from netctrl.sim.packet.state import (
     ARRIVES,
     EPOCH,
@@ -68,11 +70,12 @@ F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_KIND = (
 )
 L_SCHEDULED, PAUSED, PORT_FLOW, TURNS = LINK["scheduled"], PORT["paused"], PORT["flow"], PORT["turns"]
 PAUSES, PAUSED_SINCE, PAUSED_NS = (PORT[name] for name in ("pauses", "paused_since", "paused_ns"))
-F_FULL, F_TIMER = FLOW["full"], FLOW["timer"]
+F_FULL, F_TIMER, F_GROUP, F_STATE, F_PIPE = (FLOW[name] for name in ("full", "timer", "group", "state", "pipe"))
+W_WINDOW = list(fields_of(TcpWindow)).index("window")
 K_NEXT, K_FLOW, K_HOP, K_INFO, K_TIME = (PACKET[name] for name in ("next", "flow", "hop", "info", "time"))
 M_NOW, M_BASE, M_HEAP, M_LEFT, M_AGENDA = (META[name] for name in ("now", "base", "heap", "left", "agenda"))
-M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES, M_ROWS_LEFT = (
-    META[name] for name in ("sample", "events", "short", "responses", "rows_left")
+M_SAMPLE, M_EVENTS, M_SHORT, M_RESPONSES, M_ROWS_LEFT, M_AT_ONCE = (
+    META[name] for name in ("sample", "events", "short", "responses", "rows_left", "at_once")
 )
 _RATES_AT = WindowPath._fields.index("rates")
 _PLACE = (1 << PLACE_BITS) - 1
@@ -231,7 +234,7 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
     elif kind == TRANSFER_STARTS:
         begin_transfer(net, which, now)
     elif kind == SESSION_STARTS:
-        think(net, which, now)
+        begin_session(net, which, now)
     elif kind == CAPACITY:
         set_capacity(net, which, now, value)
         _tell_senders(net, which, value)
@@ -241,6 +244,23 @@ def _act(net: PacketState, now: int, full: int, first_window: float) -> None:
         net.flow[which, F_LINE_DELAY] = value
     else:
         change_rate(net, which, now, net.rates[value], 1 if kind == RATE_FIXED else 0)
+
+
+@njit(**INSIDE)
+def _sample_windows(net: PacketState, row: int) -> None:
+    """Means over the open connections of each group, whose flows are side by side."""
+    flow, windows = net.flow, net.windows
+    f, F = 0, len(flow)
+    while f < F:
+        g, count, window, out = flow[f, F_GROUP], 0, 0.0, 0
+        while f < F and flow[f, F_GROUP] == g:
+            if flow[f, F_STATE] == OPEN and flow[f, F_KIND] == TCP:
+                count += 1
+                window += net.window[f, W_WINDOW] * flow[f, F_FULL]
+                out += flow[f, F_PIPE] * flow[f, F_FULL]
+            f += 1
+        if count > 0:
+            windows[0, g, row], windows[1, g, row] = window / count, out / count
 
 
 @njit(**INSIDE)
@@ -257,11 +277,12 @@ def _sample(net: PacketState, now: int) -> None:
             series[5, k, row] = net.queue[k, PROBABILITY] if link[k, L_DECIDES] >= BY_EPOCH else link[k, L_CHOSEN]
             series[6, k, row], series[7, k, row] = link[k, L_WAITED], link[k, L_STARTED]
             net.packets[k, row] = link[k, L_PACKETS]
-    for g in range(len(net.group)):
-        if kept:
+    if kept:
+        for g in range(len(net.group)):
             net.carried[g, row] = net.group[g]
             for k in range(3):
                 net.trips[k, g, row] = net.trip[k, g]
+        _sample_windows(net, row)
     if len(net.hosts.transfers.histogram) > 0:
         sample_backlogs(net)
     net.meta[M_SAMPLE] += 1
@@ -296,7 +317,7 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
     while True:
         if meta[M_SHORT] > 0 or meta[M_LEFT] < 64 or meta[M_HEAP] + 64 > len(heap):
             return False
-        if meta[M_RESPONSES] + 1 >= len(net.response) or meta[M_ROWS_LEFT] < 1:
+        if meta[M_RESPONSES] + 1 + meta[M_AT_ONCE] >= len(net.response) or meta[M_ROWS_LEFT] < 1:
             return False
         first = heap[0]
         now = meta[M_BASE] + (first >> TIME_SHIFT) if meta[M_HEAP] > 0 else NEVER
@@ -335,7 +356,7 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
         elif kind == EPOCH:
             end_epoch(net, place, now)
         elif kind == THINK:
-            load_page(net, place, now, full, first_window)
+            go_on_session(net, place, now, full, first_window)
         elif kind >= PAUSE or net.flow[place, F_KIND] == MESSAGES:
             _of_messages(net, kind, place, now)
         elif kind == WAKE:

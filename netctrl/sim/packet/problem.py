@@ -19,7 +19,7 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.network.plan import FlowLinks, Ways
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, Host
-from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web
+from netctrl.scenario.tcp_aqm.offers import Bursts, Demand, Stream, Web, Writes
 from netctrl.sim.fluid.traffic import draw_flows
 from netctrl.sim.heap import PLACE_BITS, event
 from netctrl.sim.packet.changes import Agenda, link_changes, rate_changes
@@ -32,7 +32,7 @@ from netctrl.sim.packet.rates import RateControl, RateMemory, rate_control, rate
 from netctrl.sim.packet.senders.demands import CHOICE
 from netctrl.sim.packet.senders.host_tables import Crossed, Sent, host_tables, no_hosts, sent_of
 from netctrl.sim.packet.senders.receiver import HEADERS
-from netctrl.sim.packet.senders.tables import rate_tables, set_sender
+from netctrl.sim.packet.senders.tables import rate_tables, session_row, set_data, set_sender, web_row
 from netctrl.sim.packet.senders.tcp import MESSAGES, TCP, UDP
 from netctrl.sim.packet.state import EPOCH, FLOW, LINK, META, PACKET, SESSION, WAY, PacketState
 from netctrl.sim.tables import chained
@@ -136,7 +136,7 @@ def packet_problem(
         session=session,
         route=np.array(laid.route, dtype=np.int64),
         agenda=sorted([*laid.agenda, *link_changes(scenario, flow), *of_rates]),
-        web=np.array([_web(group) for group in scenario.flows]),
+        web=np.array([web_row(group) for group in scenario.flows]),
         random=seeds.generate_state(len(links) + len(flow) + len(session), np.uint64),
         weight=np.array([group.weight for group in scenario.flows])[flow[:, FLOW["group"]]],
         senders=rate_tables(scenario, flow),
@@ -188,6 +188,7 @@ def first_state(
     )
     heap[: len(acting)], meta[META["heap"]] = acting, len(acting)
     rings = meta[META["rings"]] = int((flow[:, FLOW["mask"]] + 1).sum())
+    meta[META["at_once"]] = _RING * bool(flow[:, FLOW["write"]].any())
     return PacketState(
         link=link,
         flow=flow,
@@ -220,6 +221,7 @@ def first_state(
         group=np.zeros(G, dtype=np.int64),
         trips=np.zeros((3, G, series.samples)),
         trip=np.zeros((3, G), dtype=np.int64),
+        windows=np.full((2, G, series.samples), np.nan),
         response=np.zeros((1024, 4), dtype=np.int64),
         regulated=np.zeros((F, 5)),
         hosts=no_hosts(port_table(link)) if hosts is None else hosts,
@@ -251,7 +253,7 @@ class _Laid(NamedTuple):
     rows: list[np.ndarray]
     """Of connections."""
     sessions: list[np.ndarray]
-    """Rows of Web sessions."""
+    """Rows of Web sessions, and of programs that write."""
     route: list[int]
     ports: list[Line]
     """Of senders that have one of their own."""
@@ -285,19 +287,15 @@ def _flows(scenario: Scenario, sent: Mapping[int, Sent], sizes: Sequence[int], d
             row[FLOW["access"]] = ahead
             row[FLOW["line_delay"]] = access + ahead + (0 if group.ack_path else trip // 2)
             row[FLOW["stop"]] = end + ahead if end < ENDLESS else end
-            row[FLOW["asked"]], row[FLOW["full"]], row[FLOW["last_bytes"]] = begins - ahead, full, full - HEADERS
-            if group.size is not None:
-                size, payload = round(group.size), full - HEADERS
-                segments = (size + payload - 1) // payload
-                row[FLOW["bytes"]], row[FLOW["size"]] = size, segments
-                row[FLOW["last_bytes"]] = size - (segments - 1) * payload
+            row[FLOW["asked"]], row[FLOW["full"]] = begins - ahead, full
+            set_data(row, group, full - HEADERS)
             first, count = len(rows), 1
-            if isinstance(group.offers, Web):
+            if isinstance(group.offers, Web | Writes):
                 agenda.append((begins, SESSION_STARTS, len(sessions), 0))
-                sessions.append(_session(group, g, first, int(row[FLOW["stop"]])))
+                sessions.append(session_row(group, g, first, int(row[FLOW["stop"]])))
                 row[FLOW["session"]] = len(sessions) - 1
                 row[FLOW["stop"]] = ENDLESS  # what was asked for is sent
-                count = group.offers.objects_per_page
+                count = max(int(sessions[-1][SESSION["objects"]]), 1)
             else:
                 if isinstance(group.offers, Stream | Bursts):
                     row[FLOW["kind"]] = UDP
@@ -377,24 +375,10 @@ def flow_row(group: Flow, number: int, there: int, back: int) -> np.ndarray:
     messages = scheme_of(group.sender) is not None
     row[FLOW["kind"]], row[FLOW["group"]] = MESSAGES if messages else TCP, number
     row[FLOW["route"]], row[FLOW["ack_route"]] = there, back
-    row[FLOW["size"]], row[FLOW["ecn"]] = ENDLESS, group.ecn
+    row[FLOW["size"]], row[FLOW["most"]], row[FLOW["ecn"]] = ENDLESS, ENDLESS, group.ecn
     row[FLOW["priority"]] = group.priority
     row[FLOW["bytes"]] = ENDLESS if messages else 0
     if group.answered:
         row[FLOW["mask"]] = 0 if messages else _RING - 1
         set_sender(row, group)
     return row
-
-
-def _session(group: Flow, number: int, first: int, stop: int) -> np.ndarray:
-    row = np.zeros(len(SESSION), dtype=np.int64)
-    row[SESSION["group"]], row[SESSION["first"]] = number, first
-    row[SESSION["objects"]], row[SESSION["stop"]] = group.offers.objects_per_page, stop
-    return row
-
-
-def _web(group: Flow) -> tuple[float, float, float, float]:
-    web = group.offers
-    if not isinstance(web, Web):
-        return 0.0, 1.0, 0.0, 1.0
-    return web.least_object, web.pareto_shape, web.max_object, web.think_time

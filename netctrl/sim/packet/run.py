@@ -225,7 +225,7 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
     share = np.divide(chosen, packets, out=np.zeros_like(chosen), where=packets > 0.0)
     answered = np.array([group.answered for group in scenario.flows])[:, None]
     trips, changes = _means(state.trips[0], state.trips[1]) / 1e9, _means(state.trips[2], state.trips[1]) / 1e9
-    _, start, size, took = state.response[: state.meta[META["responses"]]].T
+    group, start, size, took = state.response[: state.meta[META["responses"]]].T
     connections = _connections(scenario, state)
     sums = {"arrived": arrived, "departed": departed, "lost": lost, "marked": marked}
     return Result.of_series(
@@ -241,6 +241,8 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
         flows={
             "payload": np.diff(state.carried, prepend=0.0, axis=1),
             "rtt": np.where(answered, trips, np.nan),
+            "window": state.windows[0],
+            "in_flight": state.windows[1],
             "one_way": None if answered.all() else np.where(answered, np.nan, trips),
             "jitter": None if answered.all() else np.where(answered, np.nan, changes),
         },
@@ -248,7 +250,7 @@ def packet_result(scenario: Scenario, state: PacketState, made: Provenance) -> R
             name: np.bincount(connections["flow"], connections[name], len(answered)) for name in ("sent", "resent")
         },
         tables={
-            "transfers": {"start": start / 1e9, "size": size.astype(float), "duration": took / 1e9},
+            "transfers": {"flow": group, "start": start / 1e9, "size": size.astype(float), "duration": took / 1e9},
             "connections": connections,
         },
     )

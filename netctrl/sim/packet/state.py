@@ -35,26 +35,28 @@ PACKET = columns("next flow seq hop info time start back")
 FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
     "una next pipe due recover recovery lost_to retry lost rack_time rack_seq rack_rtt reordered persist heard probe "
-    "undo undo_at backoff srtt rttvar expected ahead echo reduced "
+    "undo undo_at backoff srtt rttvar expected ahead echo limited used filled out reduced "
     "farthest resent_head resent_tail steps probe_again prior reduced_delivered sent_before room undo_left "
-    "undo_window undo_threshold rto_at timer armed rto size last_bytes pacer exact ring mask ecn law generation "
-    "session start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry woken "
-    "priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed told "
-    "opens gate under_way listed"
+    "undo_window undo_threshold rto_at timer armed rto size last_bytes write most pacer exact ring mask ecn law "
+    "generation session start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry "
+    "woken priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed "
+    "told opens gate under_way listed"
 )
-"""From `una` to `reduced` 0 as a connection begins. Of messages: packets `under_way`, and links by which it is `listed`
-as one of their flows."""
+"""From `una` to `reduced` 0 as a connection begins. `write`: segments of each write of a program, or 0; `most`: what
+the receiver takes beyond `una` [segment]; `limited`: the segment up to which data were short; `used`: what was in
+flight at most since the window was `filled` last [ns]; `out`: what was after a program wrote last, NEVER where that
+filled it. Of messages: packets `under_way`, and links by which it is `listed` as one of their flows."""
 AVERAGE_DELAY, AVERAGE_JITTER, HELD, TOLD, FIXED = range(5)
 """Columns of `regulated`: of datagrams moving averages of delays and of their differences [ns]; of gates what is left
 of a pause over its mean, the rate that a control has set, and the one at which a change holds it [bit/s]."""
 SESSION = columns("group first objects missing stop")
 META = columns(
     "now base heap free left agenda sample events hops short live most responses sent received dropped acks "
-    "offered delivered rings free_row rows_left log bin width last_timer counters min_rto"
+    "offered delivered rings free_row rows_left log bin width last_timer counters min_rto at_once"
 )
 """Free rows for transfers; lengths of their log, of a bin of their bytes [ns], and of one of the backlogs [byte]; the
 row whose timer ends last, plus one. Of how many links a flow has counters. Least time by which the retransmission
-timeout of TCP exceeds the round trip [ns]."""
+timeout of TCP exceeds the round trip [ns]. How many writes may come whole at once."""
 WAY = columns("hop share behind more")
 """Of a choice: where it leads, its share of the bytes, what it is behind it, and whether another follows."""
 
@@ -151,6 +153,8 @@ class PacketState(NamedTuple):
     datagrams the sum of differences from the way of the one before [ns]."""
     trip: np.ndarray
     """(3, G) int64 the same, now."""
+    windows: np.ndarray
+    """(2, G, T) of open connections: mean window, and mean of what is in flight [byte]; NaN where none is open."""
     response: np.ndarray
     """(N, 4) int64 of objects: group, when asked for [ns], size [byte], time to the last byte [ns]."""
     regulated: np.ndarray
@@ -241,7 +245,7 @@ def grown(state: PacketState) -> tuple[PacketState, int]:
         state = _more_rows(state)
     if meta[META["heap"]] + len(state.link) + len(state.flow) + 64 > len(state.heap):
         state = state._replace(heap=doubled(state.heap))
-    if meta[META["responses"]] + 1 >= len(state.response):
+    while meta[META["responses"]] + 1 + meta[META["at_once"]] >= len(state.response):
         state = state._replace(response=doubled(state.response))
     if flow >= 0 and len(state.flow):
         row = state.flow[flow]
@@ -299,6 +303,8 @@ def _longer_ring(state: PacketState, flow: int) -> PacketState:
         state.after[at + (here & (2 * size - 1))] = following
     row[FLOW["resent_head"]], row[FLOW["resent_tail"]] = (again[0], again[-1]) if again else (-1, -1)
     row[FLOW["ring"]], row[FLOW["mask"]] = at, 2 * size - 1
+    if row[FLOW["write"]] > 0:
+        state.meta[META["at_once"]] = max(state.meta[META["at_once"]], 2 * size)
     return state
 
 

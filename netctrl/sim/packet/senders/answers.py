@@ -59,19 +59,19 @@ from netctrl.sim.packet.state import (
     release,
 )
 
-W_WINDOW, W_THRESHOLD, W_RTT, W_MIN_RTT, W_MAX_RTT, W_CUT, W_RECOVERED = (
+W_WINDOW, W_THRESHOLD, W_RTT, W_MIN_RTT, W_MAX_RTT, W_CUT, W_RECOVERED, W_TIMED_OUT = (
     list(fields_of(TcpWindow)).index(name)
-    for name in ("window", "threshold", "rtt", "min_rtt", "max_rtt", "cut_s", "recovered_s")
+    for name in ("window", "threshold", "rtt", "min_rtt", "max_rtt", "cut_s", "recovered_s", "timed_out")
 )
 F_STATE, F_GENERATION, F_UNDER_WAY = FLOW["state"], FLOW["generation"], FLOW["under_way"]
-F_SIZE, F_UNA, F_NEXT, F_PIPE = (FLOW[name] for name in ("size", "una", "next", "pipe"))
+F_SIZE, F_WRITE, F_UNA, F_NEXT, F_PIPE = (FLOW[name] for name in ("size", "write", "una", "next", "pipe"))
 F_RECOVER, F_RECOVERY, F_LOST = (FLOW[name] for name in ("recover", "recovery", "lost"))
 F_RACK_TIME, F_RACK_SEQ, F_RACK_RTT = (FLOW[name] for name in ("rack_time", "rack_seq", "rack_rtt"))
 F_FARTHEST, F_REORDERED, F_PRIOR = (FLOW[name] for name in ("farthest", "reordered", "prior"))
 F_PROBE, F_PROBE_AGAIN, F_UNDO, F_UNDO_AT = (FLOW[name] for name in ("probe", "probe_again", "undo", "undo_at"))
 F_TIMER, F_ARMED, F_BACKOFF, F_RTO_AT = (FLOW[name] for name in ("timer", "armed", "backoff", "rto_at"))
 F_SRTT, F_RTTVAR, F_RTO, F_RING, F_MASK = (FLOW[name] for name in ("srtt", "rttvar", "rto", "ring", "mask"))
-F_ECN, F_REDUCED, F_LAW, F_EXACT = (FLOW[name] for name in ("ecn", "reduced", "law", "exact"))
+F_ECN, F_REDUCED, F_OUT, F_LAW, F_EXACT = (FLOW[name] for name in ("ecn", "reduced", "out", "law", "exact"))
 F_TIMEOUTS, F_CUTS, F_PACER, F_GROUP = (FLOW[name] for name in ("timeouts", "cuts", "pacer", "group"))
 F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
 K_FLOW, K_SEQ, K_INFO, K_BACK = (PACKET[name] for name in ("flow", "seq", "info", "back"))
@@ -211,7 +211,7 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
         flow[f, F_BACKOFF] = 0
         if flow[f, F_UNA] == flow[f, F_NEXT]:
             flow[f, F_RTO_AT] = 0
-            if flow[f, F_UNA] >= flow[f, F_SIZE]:
+            if flow[f, F_UNA] >= flow[f, F_SIZE] and flow[f, F_WRITE] == 0:
                 flow[f, F_STATE], flow[f, F_TIMER] = CLOSED, 0
                 return 0
         else:
@@ -241,7 +241,8 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
     elif newly > 0 and before not in (RECOVERY, CONGESTED):
         window = row[f, W_WINDOW]
         slow = window < row[f, W_THRESHOLD]
-        if before == TIMED_OUT or (2.0 * in_flight >= window if slow else in_flight + 1.0 > window):
+        out = max(in_flight, flow[f, F_OUT])
+        if before == TIMED_OUT or (2.0 * out >= window if slow else out + 1.0 > window):
             most = newly if not slow else 1 if before == TIMED_OUT else 2  # RFC 3465, sections 2.2 and 2.3
             since = now / _NS - row[f, W_CUT]
             _grow(flow[f, F_LAW], row[f], Acked(float(min(newly, most)), since, row[f, W_RTT], True))
@@ -325,7 +326,7 @@ def time_out(net: PacketState, f: int, now: int, full: int) -> None:
         row[W_THRESHOLD] = max(row[W_WINDOW], 2.0)
     flow[f, F_RECOVERY], flow[f, F_RECOVER], flow[f, F_PROBE] = TIMED_OUT, flow[f, F_NEXT], 0
     find_lost(net, f, now, 0, True)
-    row[W_WINDOW], row[W_CUT] = flow[f, F_PIPE] + 1.0, now / _NS
+    row[W_WINDOW], row[W_CUT], row[W_TIMED_OUT] = flow[f, F_PIPE] + 1.0, now / _NS, 1.0
     restart(net, f, now)
     offer(net, f, now, full)
     arm(net, f, now, 0)

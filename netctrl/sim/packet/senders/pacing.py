@@ -16,6 +16,7 @@ from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.sim.packet.state import FLOW, WAKE, PacketState, plan
 
 F_NEXT, F_PIPE, F_LOST, F_AGAIN, F_SRTT = (FLOW[name] for name in ("next", "pipe", "lost", "again", "srtt"))
+F_LIMITED, F_RECOVERY = FLOW["limited"], FLOW["recovery"]
 F_LAW, F_DUE, F_PACER, F_PACED = (FLOW[name] for name in ("law", "due", "pacer", "paced"))
 F_PACE, F_CARRY, F_WOKEN = (FLOW[name] for name in ("pace", "carry", "woken"))
 W_WINDOW, W_THRESHOLD, W_RTT = (list(fields_of(TcpWindow)).index(name) for name in ("window", "threshold", "rtt"))
@@ -30,6 +31,7 @@ _SLEEP = 100_000_000_000  # an event is at most so far ahead [ns]
 _SLOW_START, _AVOIDANCE = 2.0, 1.2  # times W/RTT: sysctl net.ipv4.tcp_pacing_ss_ratio and tcp_pacing_ca_ratio of Linux
 # In flight, of a law without a bound, for acknowledgements that stay out: round trips, packets at least and at most.
 _WINDOWS, _FIRST_PACKETS, _MOST_PACKETS = 3.0, 10.0, float(1 << 20)
+_RECOVERING = (0.0, 1.0, 0.0, 2.0)  # of a window's four states in `netctrl.sim.packet.senders.recovery`
 _SHORTEST = 1.0  # between two segments [ns]
 _begin, _step = rate_acts(**INSIDE)
 
@@ -60,6 +62,8 @@ def set_pace(net: PacketState, f: int, now: int, full: int, fresh: bool, prior: 
             sent * packet,
             lost * packet,
             packet,
+            _RECOVERING[flow[f, F_RECOVERY]],
+            flow[f, F_LIMITED] * packet,
         )
         _step(flow[f, F_PACER], net.allowed[row], net.rate[row], net.settings[row], sample)
     _apply(net, f, row, full)

@@ -36,8 +36,8 @@ HEADERS, ACK_BYTES = 40, 40
 NOTHING, OF_A_MESSAGE = -1, -2
 """What else than a flow may come of a packet."""
 
-F_GROUP, F_ACK_ROUTE, F_SIZE, F_LAST, F_ECHO = (
-    FLOW[name] for name in ("group", "ack_route", "size", "last_bytes", "echo")
+F_GROUP, F_ACK_ROUTE, F_SIZE, F_LAST, F_WRITE, F_ECHO = (
+    FLOW[name] for name in ("group", "ack_route", "size", "last_bytes", "write", "echo")
 )
 F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_LINE_LAST = (
     FLOW[name] for name in ("line_head", "line_tail", "line_delay", "line_last")
@@ -83,7 +83,7 @@ def send_back(net: PacketState, f: int, k: int, now: int) -> None:
 def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     """A packet of data came to its receiver, and turns into its acknowledgement; what is new in order is counted.
 
-    Returns the flow whose last segment came in order by this, else NOTHING; OF_A_MESSAGE: all is left to do.
+    Returns the flow whose last segment came in order by this, or a write's, else NOTHING; OF_A_MESSAGE: all is left.
     """
     flow, packet, meta = net.flow, net.packet, net.meta
     f, info, seq = packet[k, K_FLOW], packet[k, K_INFO], packet[k, K_SEQ]
@@ -131,7 +131,13 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
                     expected += 1
             flow[f, F_EXPECTED] = expected
             payload = (expected - first) * (full - HEADERS)
-            if expected == flow[f, F_SIZE]:
+            write = flow[f, F_WRITE]
+            if write > 0:
+                whole = expected // write - first // write
+                if whole > 0:
+                    payload += whole * (flow[f, F_LAST] - (full - HEADERS))
+                    finished = f
+            elif expected == flow[f, F_SIZE]:
                 payload += flow[f, F_LAST] - (full - HEADERS)
                 finished = f
             net.group[flow[f, F_GROUP]] += payload

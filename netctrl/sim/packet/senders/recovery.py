@@ -6,7 +6,7 @@ were late, not lost, and that a timeout is so much above the smoothed round trip
 
 from __future__ import annotations
 
-from math import inf
+from math import floor, inf
 
 from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.record import fields_of
@@ -21,12 +21,13 @@ REPAIRS = 1
 UNKNOWN, AS_PLANNED = -1, -2
 """What the timer waits for where something may be missing."""
 
-W_WINDOW, W_THRESHOLD, W_MIN_RTT = (
-    list(fields_of(TcpWindow)).index(name) for name in ("window", "threshold", "min_rtt")
+W_WINDOW, W_THRESHOLD, W_MIN_RTT, W_CUT = (
+    list(fields_of(TcpWindow)).index(name) for name in ("window", "threshold", "min_rtt", "cut_s")
 )
 F_UNA, F_NEXT, F_PIPE, F_LOST, F_LOST_TO = (FLOW[name] for name in ("una", "next", "pipe", "lost", "lost_to"))
 F_RECOVERY, F_RECOVER, F_RING, F_MASK, F_LAW = (FLOW[name] for name in ("recovery", "recover", "ring", "mask", "law"))
 F_REORDERED, F_STEPS, F_PERSIST, F_HEARD = (FLOW[name] for name in ("reordered", "steps", "persist", "heard"))
+F_USED, F_FILLED, F_OUT = (FLOW[name] for name in ("used", "filled", "out"))
 F_PRIOR, F_DELIVERED, F_ROOM = (FLOW[name] for name in ("prior", "reduced_delivered", "room"))
 F_SENT, F_SENT_BEFORE = FLOW["sent"], FLOW["sent_before"]
 F_UNDO, F_UNDO_LEFT, F_UNDO_AT = (FLOW[name] for name in ("undo", "undo_left", "undo_at"))
@@ -38,7 +39,8 @@ M_MIN_RTO = META["min_rto"]
 _MAX_RTO = 60_000_000_000  # RFC 6298, section 2 [ns]
 _SOONEST = 2_000_000  # timers but a timeout's are so much later [ns]: TCP_TIMEOUT_MIN of Linux
 _MOST_STEPS, _PERSISTS = 255, 16  # RFC 8985, section 6.2, step 4
-_QUARTER_NS = 0.25e9
+_NS = 1e9
+_QUARTER_NS = 0.25 * _NS
 _PARTS = 1024.0  # of a segment, in windows that are kept
 
 
@@ -149,6 +151,55 @@ def reduce(net: PacketState, f: int, delivered: int, clean: bool) -> None:
         count = max(flow[f, F_DELIVERED] - out, delivered) + (1 if clean else 0)
         count = min(threshold - pipe, count)
     flow[f, F_ROOM] = pipe + max(count, 0 if out > 0 else 1)
+
+
+@njit(**INLINED)
+def _threshold_now(net: PacketState, f: int) -> float:
+    """A threshold that tells of the window, of which it keeps three quarters."""
+    return max(net.window[f, W_THRESHOLD], 0.75 * net.window[f, W_WINDOW])
+
+
+@njit(**INSIDE)
+def after_idle(net: PacketState, f: int, now: int, first_window: float) -> None:
+    """Before new data are sent where nothing is under way: the window is halved for each timeout that has passed.
+
+    It doesn't grow by the time in between. Source: RFC 2861, section 3.1, as in Linux (`tcp_cwnd_restart`): not below
+    what a connection begins with; RFC 9438, section 5.8.
+    """
+    flow, row = net.flow, net.window[f]
+    if flow[f, F_NEXT] == 0 or flow[f, F_UNA] < flow[f, F_NEXT]:
+        return
+    idle = now - net.sent[flow[f, F_RING] + (flow[f, F_NEXT] - 1 & flow[f, F_MASK])]
+    row[W_CUT] += idle / _NS
+    if idle <= flow[f, F_RTO]:
+        return
+    row[W_THRESHOLD] = _threshold_now(net, f)
+    least = min(first_window, row[W_WINDOW])
+    while idle > flow[f, F_RTO] and row[W_WINDOW] > least:
+        idle -= flow[f, F_RTO]
+        row[W_WINDOW] = floor(0.5 * row[W_WINDOW])
+    row[W_WINDOW] = max(row[W_WINDOW], least)
+
+
+@njit(**INSIDE)
+def validate(net: PacketState, f: int, now: int, first_window: float) -> None:
+    """After data were sent: a window that wasn't filled for a timeout goes halfway towards what was in flight.
+
+    Source: RFC 2861, section 3.2, as in Linux (`tcp_cwnd_application_limited`).
+    """
+    flow, row = net.flow, net.window[f]
+    if flow[f, F_PIPE] + 1.0 > row[W_WINDOW]:
+        flow[f, F_OUT], flow[f, F_USED], flow[f, F_FILLED] = NEVER, 0, now
+        return
+    flow[f, F_OUT] = flow[f, F_PIPE]
+    flow[f, F_USED] = max(flow[f, F_USED], flow[f, F_PIPE])
+    if now - flow[f, F_FILLED] < flow[f, F_RTO]:
+        return
+    used = max(float(flow[f, F_USED]), first_window)
+    if flow[f, F_RECOVERY] == NORMAL and used < row[W_WINDOW]:
+        row[W_THRESHOLD] = _threshold_now(net, f)
+        row[W_WINDOW] = floor(0.5 * (row[W_WINDOW] + used))
+    flow[f, F_USED], flow[f, F_FILLED] = 0, now
 
 
 # --- timer ------------------------------------------------------------------------------------------------------------

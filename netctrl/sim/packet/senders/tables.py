@@ -1,4 +1,4 @@
-"""Senders of a scenario as the packet engine's tables: numbers of their laws, states, settings."""
+"""Senders of a scenario as the packet engine's tables: what they have to send, their laws, states, settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from netctrl.laws.tcp.rows import EXACT, SCALABLE, WINDOWS
 from netctrl.laws.window.records import law_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.packet.state import CLASSIC_ECN, FLOW, NO_ECN, SCALABLE_ECN
+from netctrl.scenario.tcp_aqm.offers import Web, Writes
+from netctrl.sim.packet.state import CLASSIC_ECN, FLOW, NO_ECN, SCALABLE_ECN, SESSION
 
 
 def set_sender(row: np.ndarray, group: Flow) -> None:
@@ -45,4 +46,41 @@ def rate_tables(scenario: Scenario, flow: np.ndarray) -> tuple[np.ndarray, np.nd
     return np.zeros((len(made), ALLOWED_WIDTH)), np.zeros((len(made), places)), settings
 
 
+def set_data(row: np.ndarray, group: Flow, payload: int) -> None:
+    """What a flow has to send in segments of `payload` bytes, and what its receiver takes at once."""
+    row[FLOW["last_bytes"]] = payload
+    if group.receive_window is not None:
+        row[FLOW["most"]] = max(int(group.receive_window) // payload, 1)
+    writes = isinstance(group.offers, Writes)
+    whole = group.offers.size if writes else group.size
+    if whole is None:
+        return
+    size = round(whole)
+    segments = (size + payload - 1) // payload
+    row[FLOW["bytes"]], row[FLOW["last_bytes"]] = size, size - (segments - 1) * payload
+    if writes:
+        row[FLOW["write"]], row[FLOW["size"]] = segments, 0
+        row[FLOW["interval"]] = round(group.offers.interval * _NS)
+    else:
+        row[FLOW["size"]] = segments
+
+
+def session_row(group: Flow, number: int, first: int, stop: int) -> np.ndarray:
+    """Of a session of the Web, or of a program that writes, which has no objects; `first`: row of its first flow."""
+    row = np.zeros(len(SESSION), dtype=np.int64)
+    row[SESSION["group"]], row[SESSION["first"]], row[SESSION["stop"]] = number, first, stop
+    if isinstance(group.offers, Web):
+        row[SESSION["objects"]] = group.offers.objects_per_page
+    return row
+
+
+def web_row(group: Flow) -> tuple[float, float, float, float]:
+    """What a group's sessions draw from."""
+    web = group.offers
+    if not isinstance(web, Web):
+        return 0.0, 1.0, 0.0, 1.0
+    return web.least_object, web.pareto_shape, web.max_object, web.think_time
+
+
+_NS = 1e9
 _LAW_OF = [FLOW["group"], FLOW["pacer"]]

@@ -44,6 +44,7 @@ W_WINDOW, W_THRESHOLD, W_MIN_RTT = (
 )
 F_STATE, F_ROUTE, F_GENERATION = (FLOW[name] for name in ("state", "route", "generation"))
 F_SIZE, F_LAST, F_UNA, F_NEXT, F_PIPE = (FLOW[name] for name in ("size", "last_bytes", "una", "next", "pipe"))
+F_WRITE, F_MOST, F_LIMITED = (FLOW[name] for name in ("write", "most", "limited"))
 F_RECOVERY, F_RETRY, F_LOST, F_LAW = (FLOW[name] for name in ("recovery", "retry", "lost", "law"))
 F_PROBE, F_PROBE_AGAIN, F_ROOM = (FLOW[name] for name in ("probe", "probe_again", "room"))
 F_UNDO_LEFT, F_UNDO_AT, F_RTO_AT = (FLOW[name] for name in ("undo_left", "undo_at", "rto_at"))
@@ -125,8 +126,13 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
     flow, meta = net.flow, net.meta
     while flow[f, F_STATE] == OPEN:
         again = flow[f, F_LOST] > 0
-        if not again and (flow[f, F_NEXT] >= flow[f, F_SIZE] or now >= flow[f, F_STOP]):
-            return
+        if not again:
+            if flow[f, F_NEXT] >= flow[f, F_SIZE] or now >= flow[f, F_STOP]:
+                if flow[f, F_PIPE] + 1.0 <= net.window[f, W_WINDOW]:
+                    flow[f, F_LIMITED] = flow[f, F_NEXT]
+                return
+            if flow[f, F_NEXT] - flow[f, F_UNA] >= flow[f, F_MOST]:
+                return
         if flow[f, F_RECOVERY] == RECOVERY and flow[f, F_LAW] >= 0:
             if flow[f, F_PIPE] >= flow[f, F_ROOM]:
                 return
@@ -184,7 +190,9 @@ def _segment(net: PacketState, f: int, seq: int, again: bool, now: int, full: in
         space(net, f, now)
     if flow[f, F_RTO_AT] == 0:
         restart(net, f, now)
-    payload = flow[f, F_LAST] if seq == flow[f, F_SIZE] - 1 else full - HEADERS
+    write = flow[f, F_WRITE]
+    ends = seq == flow[f, F_SIZE] - 1 if write == 0 else (seq + 1) % write == 0
+    payload = flow[f, F_LAST] if ends else full - HEADERS
     _send(net, f, take(net), seq, DATA, payload + HEADERS, more, now)
 
 
@@ -195,7 +203,8 @@ def send_probe(net: PacketState, f: int, now: int, full: int) -> None:
     if net.meta[M_LEFT] < 1:
         return
     seq = flow[f, F_NEXT]
-    new = seq < flow[f, F_SIZE] and now < flow[f, F_STOP] and seq - flow[f, F_UNA] <= flow[f, F_MASK]
+    room = min(flow[f, F_MASK] + 1, flow[f, F_MOST])
+    new = seq < flow[f, F_SIZE] and now < flow[f, F_STOP] and seq - flow[f, F_UNA] < room
     flow[f, F_PROBE_AGAIN] = 0 if new else 1
     _segment(net, f, seq if new else seq - 1, not new, now, full)
     flow[f, F_PROBE] = flow[f, F_NEXT]
