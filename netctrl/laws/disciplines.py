@@ -172,7 +172,7 @@ class KernelQueue(QueueRecord, frozen=True, kw_only=True, tag="qdisc"):
     """Name in tc(8), such as cake, fq_pie or dualpi2."""
     parameters: dict[str, float] = msgspec.field(default_factory=dict)
     """By their names in tc(8): times in seconds, sizes in bytes, flags as 0 or 1; the others are the kernel's
-    defaults."""
+    defaults. `limit` is bounded by the link's buffer."""
 
     def __post_init__(self) -> None:
         read_fields(self, discipline=identifier)

@@ -65,7 +65,11 @@ class Queues:
                 self.waiting[victim].pop() if victim == q else self.waiting[victim].popleft()
             else:
                 victim = max([q, *self.new, *self.old], key=self.bytes_of)  # the first of equals
-                self.waiting[victim].popleft()
+                half, dropped = self.bytes_of(victim) / 2, [self.waiting[victim].popleft()[1]]
+                while self.kind == "fq_codel" and sum(dropped) < half and len(dropped) < 64:  # Linux's batch
+                    dropped.append(self.waiting[victim].popleft()[1])
+                self.state[victim].count += len(dropped) if self.kind == "fq_codel" else 0
+                self.lost[victim] += len(dropped) - 1
             self.lost[victim] += 1
 
     def out(self, now: int, q: int, time: int, size: int) -> tuple[int, int]:
@@ -86,7 +90,8 @@ class Queues:
                 continue
             while self.waiting[q]:
                 time, size = self.waiting[q].popleft()
-                alone = self.bytes_of(q) <= (0 if self.kind == "cake" else full)
+                every = range(len(self.waiting)) if self.kind == "fq_codel" else [q]  # Linux's looks at all
+                alone = sum(map(self.bytes_of, every)) <= (0 if self.kind == "cake" else full)
                 if self.codel and codel_head(self.state[q], now / 1e9, (now - time) / 1e9, alone, self.codel):
                     self.lost[q] += 1
                     continue

@@ -22,6 +22,8 @@ from netctrl.scenario.links import Link
 HTB_HANDLE, HTB_CLASS = 0x00010000, 0x00010001
 """Handles of a link's HTB, 1:, and of its class, 1:1, which has the link's queue."""
 _UNLIMITED_BYTES, _UNLIMITED_PACKETS = 2**31 - 1, 1_000_000
+_LIMITS = {"pie": 1000, "codel": 1000, "fq_codel": 10_240, "fq_pie": 10_240, "dualpi2": 10_000}
+"""What holds so many packets if nothing else is said, as Linux has it; a link's buffer may hold fewer."""
 _PIE_STEP, _PIE_MOST = 16.0, 32
 _PIE_BURST_S = 0.15
 _GAIN_BOUND = 0.01
@@ -70,7 +72,10 @@ def queue_lacks(link: Link, packet: float) -> str | None:
 def _described(link: Link, packet: float) -> tuple[str, Mapping[str, Any]]:
     queue, packets = link.queue, _packets(link, packet)
     if isinstance(queue, KernelQueue):
-        return queue.discipline, queue.parameters
+        if link.buffer is None or queue.discipline not in _LIMITS:
+            return queue.discipline, queue.parameters
+        given = queue.parameters.get("limit", _LIMITS[queue.discipline])
+        return queue.discipline, queue.parameters | {"limit": min(given, packets)}
     if isinstance(queue, DropTailQueue) or is_marked(link):
         return "bfifo", {"limit": _UNLIMITED_BYTES if link.buffer is None else link.buffer}
     if isinstance(queue, PieQueue):

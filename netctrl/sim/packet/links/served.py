@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.jit import INLINED, INSIDE, njit
+from netctrl.laws.aqm.codel import CodelDrops
 from netctrl.laws.l4s.dualpi2 import DROP, MARK, SEND
 from netctrl.laws.link import choose_queue, tag_first
+from netctrl.laws.record import fields_of
 from netctrl.sim.packet.links.dual import coupled_queue, judge_head, next_of_two, note_step, spend
 from netctrl.sim.packet.links.gates import pass_gate
 from netctrl.sim.packet.links.laws import chooses_head
@@ -63,6 +65,8 @@ K_NEXT, K_FLOW, K_INFO, K_START = (PACKET[name] for name in ("next", "flow", "in
 M_HOPS = META["hops"]
 _NS = 1e9
 _LONGEST_WAIT = 1_000_000_000  # of an event that serves a link [ns]
+_BATCH = 64  # packets that FQ-CoDel drops at once where it is full
+_COUNT = list(fields_of(CodelDrops)).index("count")
 
 
 # --- queues -----------------------------------------------------------------------------------------------------------
@@ -155,7 +159,8 @@ def _tag(net: PacketState, link: int, q: int, size: int) -> None:
 def makes_room(net: PacketState, link: int, k: int, now: int, size: int) -> bool:
     """Whether a packet fits once others are dropped: of the last priority, or from the head of the longest queue.
 
-    Of fair queues each has a buffer of its own: nothing is dropped for it, nor by FQ-PIE.
+    FQ-CoDel drops half of that queue, as Linux's does, and adds this to CoDel's count. Of fair queues each has a buffer
+    of its own: nothing is dropped for it, nor by FQ-PIE.
     """
     row, sub, packet = net.link, net.subqueue, net.packet
     discipline = row[link, L_DISCIPLINE]
@@ -179,8 +184,17 @@ def makes_room(net: PacketState, link: int, k: int, now: int, size: int) -> bool
                     q = sub[q, Q_NEXT]
         if sub[victim, Q_HEAD] < 0 or (discipline == PRIO and victim == own):
             return False
-        lost = _pop(net, link, victim, now)
-        drop(net, link, lost, packet[lost, K_INFO] & SIZE_MASK)
+        dropped = 0
+        while sub[victim, Q_HEAD] >= 0:
+            lost = _pop(net, link, victim, now)
+            gone = packet[lost, K_INFO] & SIZE_MASK
+            drop(net, link, lost, gone)
+            dropped += 1
+            most -= 2 * gone
+            if discipline != FQ or dropped == _BATCH or most <= 0:
+                break
+        if discipline == FQ:
+            net.heads[victim, _COUNT] += dropped
     return True
 
 
@@ -269,7 +283,8 @@ def _verdict(net: PacketState, link: int, q: int, k: int, now: int) -> int:
     row, waited = net.link, (now - net.packet[k, K_START]) / _NS
     if row[link, L_DISCIPLINE] == DUAL:
         return judge_head(net, link, q, k, now)
-    capable, behind = net.packet[k, K_INFO] & CAPABLE != 0, net.subqueue[q, Q_BYTES]
+    capable = net.packet[k, K_INFO] & CAPABLE != 0
+    behind = row[link, L_BYTES] if row[link, L_DISCIPLINE] == FQ else net.subqueue[q, Q_BYTES]  # as in Linux
     alone = behind == 0 and not capable if row[link, L_DISCIPLINE] == CAKE else behind <= row[link, L_FULL]
     if not chooses_head(row[link, L_LAW], net.parameters[link], net.heads[q], now / _NS, waited, alone):
         return SEND
