@@ -291,13 +291,14 @@ def _upper(
     rows = np.cumsum(lengths) - lengths
     rates, queues = (np.add.reduceat(np.abs(each), rows) ** 2 for each in (columns.u, columns.b))
     wide = np.sqrt(rates + net.weight[columns.links] * queues) * (1.0 + 1e-12)
+    scale = float((np.sqrt(np.add.reduceat(columns.norm**2, columns.offset[:-1])) / size).max()) * (1.0 + 1e-12)
     found, which = np.full((len(enough), 2), np.inf), np.arange(len(enough))
     for rounds, fine in _STAGES:
         offset, links, shares = seeds
         counts = np.diff(offset)[which]
         at = np.repeat(offset[which] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         some = np.cumsum([0, *counts]), links[at], shares[at]
-        known = table, columns, wide, net.weight, size, ratio, least, fine * least, rounds
+        known = table, columns, wide, net.weight, size, scale, ratio, least, fine * least, rounds
         parts = ((*part, *known) for part in _blocks(some))
         done = _each(kernels.upper_costs, parts, n_jobs)
         if not done:

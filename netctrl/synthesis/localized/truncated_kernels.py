@@ -85,7 +85,8 @@ def solve_columns(
     links, norm = np.empty(64, np.int64), np.empty(64)
     u, b = np.empty(1024), np.empty(1024)
     leak_links, leak = np.empty(64, np.int64), np.empty(64)
-    heard, place, scratch = np.empty(N, np.int64), np.full(N, -1, np.int64), np.zeros(N)
+    heard, place, scratch = np.full(N, -1, np.int64), np.full(N, -1, np.int64), np.zeros(N)
+    came = np.empty(0, np.int64)
     last, far = -1, np.int64(4 * wanted.settle.min() + 8)
     for j in range(n):
         own, share = seeds[seed_offset[j] : seed_offset[j + 1]], shares[seed_offset[j] : seed_offset[j + 1]]
@@ -96,7 +97,8 @@ def solve_columns(
                 if len(hearing.matrix):
                     heard[:] = hearing.matrix[:, here]
                 else:
-                    hear(own[0], hearing.node, hearing.roads, hearing.at_node, far, heard)
+                    heard[came] = -1
+                    came = hear(own[0], hearing.node, hearing.roads, hearing.at_node, far, heard)
                 if hearing.reach >= 0:
                     _leave_unheard(own, net.down, hearing.reach, heard)
             known = np.int64(_FAR) if len(hearing.matrix) else far
@@ -298,6 +300,7 @@ def upper_costs(
     wide: np.ndarray,
     weight: np.ndarray,
     size: np.ndarray,
+    scale: float,
     ratio: float,
     least: float,
     fine: float,
@@ -311,13 +314,11 @@ def upper_costs(
     convolution is at most the ℓ1 norm of one factor times the ℓ2 norm of the other, either way (Young), so link m adds
     at most (G (ℓ + L ℓ + L² ℓ + ...))_m with L the ℓ1 norms of the leaks, and G and ℓ the columns' ℓ2 norms and what is
     left over in ℓ1, or the columns' ℓ1 norms `wide` and what is left over in ℓ2, which is far less where it arrives
-    over many samples. `size` > 0 has size'L ≤ ratio size' with ratio < 1 and bounds the end of the series.
+    over many samples. `size` > 0 has size'L ≤ ratio size' with ratio < 1 and bounds the end of the series, as columns'
+    norms are at most `scale` times it.
     """
     n, N = len(seed_offset) - 1, len(weight)
-    place, norm, scale = np.full(N, -1, np.int64), np.zeros(N), 0.0
-    for link in range(N):
-        energy = np.sum(columns.norm[columns.offset[link] : columns.offset[link + 1]] ** 2)
-        scale = max(scale, np.sqrt(energy) / size[link])
+    place, norm = np.full(N, -1, np.int64), np.zeros(N)
     now, after, slow, then = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
     found, longest = np.zeros((n, 2)), columns.horizon.max()
     for j in range(n):
