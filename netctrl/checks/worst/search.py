@@ -8,7 +8,7 @@ as relations (`netctrl.checks.worst.laws`), and chooses the holds; after CCAC (A
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -29,7 +29,7 @@ _BOUNDS_A_STEP = 10
 _SETTLED_RTTS, _PERIOD_S, _AFTER_DRAIN_S = 100.0, 4.0, 1.0
 _LATER = (0.0, 0.25, 0.5)  # of a second: starts of the holds
 _MOST_BITS = 1e11
-_FREELY = 0.75  # of the time, for holds that change
+_FREELY, _SHORT = 0.85, 3  # of the time, for holds that change; round trips of the other search's parts
 _WORDS = {True: "bounded", False: "counterexample", None: "not decided"}
 
 
@@ -42,7 +42,7 @@ class WorstNetwork:
     """
 
     bounded: bool | None
-    """True: `utilization_bound` is enough; False: the replay uses too little; None: not decided."""
+    """False: the replay uses too little; True: it doesn't, and `utilization_bound` is enough; None: not decided."""
     hold_s: np.ndarray
     """(T,) time that acknowledgements are held, by step [s]. Of the two traces found, one of which has one hold for all
     time, it is the one that uses less on packets."""
@@ -70,35 +70,30 @@ class WorstNetwork:
 
     def table(self) -> str:
         """Verdict, figures and holds as text."""
-        ms, T = 1e3, len(self.hold_s)
-        word = _WORDS[self.bounded]
-        proved = "nothing: searched in parts or not in time, or an estimate is held"
+        ms, word = 1e3, _WORDS[self.bounded]
+        span = f"{len(self.hold_s)} steps of {ms * self.step_s:g} ms"
+        proved, queue, found = (
+            "nothing: searched in parts or not in time, or an estimate is held",
+            "not bounded",
+            "nothing",
+        )
         if self.utilization_bound is not None:
             proved = f"at least {self.utilization_bound:.3f} used, for the law's relations on a fluid link, from rest"
-        queue = (
-            "not bounded"
-            if self.queue_bound_s is None
-            else f"{ms * self.queue_bound_s:.4g} ms at most, for the relations"
-        )
-        found = "nothing" if self.utilization_found is None else f"{self.utilization_found:.3f} used, by the relations"
-        rows = [
-            (
-                "worst network",
-                f"{word}: {self.least_utilization:g} used, jitter up to {ms * self.jitter_s:g} ms, "
-                f"{T} steps of {ms * self.step_s:g} ms",
-            ),
-            ("proved", proved),
-            ("queue", queue),
-            ("found", found),
-            (
-                "on packets",
-                f"{self.utilization_replayed:.3f} used with these holds, {self.utilization_without:.3f} without; "
-                f"mean queue {ms * self.queue_replayed_s:.3g} ms",
-            ),
-            ("holds ms", " ".join(f"{ms * hold:.3g}" for hold in self.hold_s)),
-            ("search", f"{self.seconds:.3g} s"),
-        ]
-        return "".join(f"  {name:<15}{text}\n" for name, text in rows)
+        if self.queue_bound_s is not None:
+            queue = f"{ms * self.queue_bound_s:.4g} ms at most, for the relations"
+        if self.utilization_found is not None:
+            found = f"{self.utilization_found:.3f} used, by the relations"
+        used, quiet, waits = self.utilization_replayed, self.utilization_without, ms * self.queue_replayed_s
+        rows = {
+            "worst network": f"{word}: {self.least_utilization:g} used, jitter up to {ms * self.jitter_s:g} ms, {span}",
+            "proved": proved,
+            "queue": queue,
+            "found": found,
+            "on packets": f"{used:.3f} used with these holds, {quiet:.3f} without; mean queue {waits:.3g} ms",
+            "holds ms": " ".join(f"{ms * hold:.3g}" for hold in self.hold_s),
+            "search": f"{self.seconds:.3g} s",
+        }
+        return "".join(f"  {name:<15}{text}\n" for name, text in rows.items())
 
 
 def worst_network(
@@ -150,40 +145,37 @@ def worst_network(
     """
     asked = _checked(design)
     rtt = asked.rtt_s
-    jitter_s = checked_number(
-        "jitter_s",
-        jitter_s,
-        f"a time from 0 to a quarter of the RTT, {_MOST_JITTER * rtt:g} s",
-        at_least=0.0,
-        at_most=_MOST_JITTER * rtt,
-    )
+    most = _MOST_JITTER * rtt
+    takes = f"a time from 0 to a quarter of the RTT, {most:g} s"
+    jitter_s = checked_number("jitter_s", jitter_s, takes, at_least=0.0, at_most=most)
     round_trips = checked_whole("round_trips", round_trips, "a number from 1 to 20", at_least=1, at_most=20)
-    share = checked_number(
-        "least_utilization", least_utilization, "a share above 0 and at most 1", above=0.0, at_most=1.0
-    )
+    takes = "a share above 0 and at most 1"
+    share = checked_number("least_utilization", least_utilization, takes, above=0.0, at_most=1.0)
     limit_s = checked_number("limit_s", limit_s, "a time from 1 s to a day, in seconds", at_least=1.0, at_most=86400.0)
     began, law = perf_counter(), step_law(design, jitter_s / rtt)
     step = rtt / law.steps
     free = _holds(law, jitter_s / rtt, round_trips, _FREELY * limit_s, steady=False)
-    steady = _holds(law, jitter_s / rtt, round_trips, (1.0 - _FREELY) * limit_s, steady=True)
+    short = law._replace(window=min(law.window, _SHORT))
+    steady = _holds(short, jitter_s / rtt, round_trips, (1.0 - _FREELY) * limit_s, steady=True)
     seconds = perf_counter() - began
-    quiet = _replay(design, np.zeros(round_trips * law.steps), step)
-    found = [(_replay(design, rtt * trace.holds, step), trace) for trace in (free, steady) if trace is not None]
-    least = min(found, key=lambda run: run[0].used) if found else (quiet, None)
-    bound, queue = (None, None) if free is None else (free.bound, free.queue)
-    bounded = True if bound is not None and bound >= share else False if least[0].used < share else None
-    hold = np.zeros(round_trips * law.steps) if least[1] is None else rtt * least[1].holds
+    still = np.zeros(round_trips * law.steps)
+    quiet, _ = _replay(design, still, step)
+    found = [(trace.holds, trace.served) for trace in (free, steady) if trace.holds is not None] or [(still, None)]
+    (used, waits), k = min((_replay(design, rtt * holds, step), k) for k, (holds, _) in enumerate(found))
+    holds, served = found[k]
+    bounded = False if used < share else True if free.bound is not None and free.bound >= share else None
+    hold = rtt * holds
     hold.setflags(write=False)
     return WorstNetwork(
         bounded=bounded,
         hold_s=hold,
         step_s=step,
-        utilization_found=None if least[1] is None else least[1].served / round_trips,
-        utilization_bound=bound,
-        queue_bound_s=None if queue is None else rtt * queue,
-        utilization_replayed=least[0].used,
-        queue_replayed_s=least[0].queue_s,
-        utilization_without=quiet.used,
+        utilization_found=None if served is None else served / round_trips,
+        utilization_bound=free.bound,
+        queue_bound_s=None if free.queue is None else rtt * free.queue,
+        utilization_replayed=used,
+        queue_replayed_s=waits,
+        utilization_without=quiet,
         jitter_s=jitter_s,
         least_utilization=share,
         seconds=seconds,
@@ -201,11 +193,8 @@ def _checked(design: PacingDesign) -> Any:
     if asked.period_s > share * asked.rtt_s:
         raise InvalidValue("period_s", asked.period_s, f"at most {share:g} of the RTT, {share * asked.rtt_s:g} s")
     if _end(asked.rtt_s, 20 * asked.rtt_s) * asked.bottleneck_bit_per_s > _MOST_BITS:
-        raise InvalidValue(
-            "bottleneck_bit_per_s",
-            asked.bottleneck_bit_per_s,
-            "a lower rate, or a shorter RTT: a replay on packets has at most 1e11 bits",
-        )
+        takes = "a lower rate, or a shorter RTT: a replay on packets has at most 1e11 bits"
+        raise InvalidValue("bottleneck_bit_per_s", asked.bottleneck_bit_per_s, takes)
     return asked
 
 
@@ -220,18 +209,18 @@ class _Point(NamedTuple):
 class _Found(NamedTuple):
     """Outcome of the search."""
 
-    holds: np.ndarray
-    """[RTT]"""
-    served: float
-    """[BDP]"""
+    holds: np.ndarray | None
+    """[RTT]; None: nothing was found in time."""
+    served: float | None
+    """[BDP]; likewise."""
     bound: float | None
     """Of the utilization; None where the horizon has several parts."""
     queue: float | None
-    """Bound of the queue [BDP]; likewise."""
+    """Bound of the queue [BDP]; None likewise."""
 
 
-def _holds(law: StepLaw, jitter: float, round_trips: int, limit: float, steady: bool) -> _Found | None:
-    """Part by part; all but the last round trip of a part is kept. None: nothing was found in time."""
+def _holds(law: StepLaw, jitter: float, round_trips: int, limit: float, steady: bool) -> _Found:
+    """Part by part; all but the last round trip of a part is kept."""
     n, done, bound, queue = law.steps, 0, None, None
     point, holds = _rest(law), []
     first = point.net["served"][-1]
@@ -249,12 +238,12 @@ def _holds(law: StepLaw, jitter: float, round_trips: int, limit: float, steady: 
         aim = end.net["served"][-1] + (sent[-1] - sent[-1 - n]) * float(round_trips - done - ahead)
         seconds = limit * (1.0 - _TIGHTENED) / (parts + (parts == 1))
         solved = relations.least(aim, seconds)
-        if solved.values is None:
-            return None
-        if law.sound and ahead == round_trips and solved.bound > -inf:
-            bound = min((solved.bound - first) / round_trips, 1.0)
+        if law.sound and ahead == round_trips:
+            bound = min((max(solved.bound, aim.low) - first) / round_trips, 1.0)
             waiting = relations.greatest([later.net["queue"][-1] for later in course])
             queue = min(-relations.least(-waiting, seconds).bound, waiting.high)
+        if solved.values is None:
+            return _Found(None, None, bound, queue)
         kept = n * (ahead if last else max(ahead - 1, 1))
         net, state = valued(list(course[kept - 1]), solved.values)
         point, done = _Point(net, state), done + kept // n
@@ -308,19 +297,10 @@ def _end(rtt: float, span: float) -> float:
     return _PERIOD_S * ceil(_SETTLED_RTTS * rtt / _PERIOD_S) + _AFTER_DRAIN_S + _LATER[-1] + span
 
 
-class _Run(NamedTuple):
-    """Packets under holds."""
-
-    used: float
-    """Share of the capacity, least of some starts."""
-    queue_s: float
-    """Mean queueing delay, greatest of these [s]."""
-
-
-def _replay(design: PacingDesign, holds: np.ndarray, step: float) -> _Run:
-    """The law on packets, whose acknowledgements are held."""
+def _replay(design: PacingDesign, holds: np.ndarray, step: float) -> tuple[float, float]:
+    """The law on packets whose acknowledgements are held: least share used, greatest mean queue [s] of the starts."""
     runs = [_once(design, holds, step, later) for later in _LATER]
-    return _Run(min(used for used, _ in runs), max(queue for _, queue in runs))
+    return min(used for used, _ in runs), max(queue for _, queue in runs)
 
 
 def _once(design: PacingDesign, holds: np.ndarray, step: float, later: float) -> tuple[float, float]:
