@@ -52,7 +52,7 @@ def mpcc(
     return deliver(wanted, call("mpcc", given(locals(), "wanted")))
 
 
-REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]"
+REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s, rtt_s [, delivered_bytes, in_flight_bytes, lost_bytes]"
 _MANY_TAKES, _NUMBER_TAKES = "a whole number, as in 5", "a number above 0, as in 100"
 _WORST_TAKES = "search the network with so much jitter that uses least in ten round trips, as in 1ms; up to 4 minutes"
 _PAST_RTTS, _PAST_RATES, _FLOWS = (kind(metavar, int, _MANY_TAKES) for metavar in ("P", "Q", "FLOWS"))
