@@ -50,7 +50,7 @@ def test_own_rate_s_windows_are_among_the_relations_solutions():
     rng = np.random.default_rng(3)
     asked = design("own-rate")
     law = step_law(asked, 0.2)
-    for _ in range(40):
+    for _ in range(25):
         window, rtt, delivered, before = rng.uniform((0.5, 1.0, 0.3, 0.3), (1.6, 1.6, 1.1, 1.1))
         relations = Relations()
         w, rtts = relations.settle(relations.variable(0.4, 1.7)), relations.variable(1.0, 1.7)
