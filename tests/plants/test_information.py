@@ -28,7 +28,7 @@ def heard(pattern: InformationPattern, link: int, most: int = 10**6) -> list[int
     """When each link hears of `link`, by the kernel that the syntheses use."""
     order = np.argsort(pattern.node, kind="stable")
     offsets = np.searchsorted(pattern.node[order], np.arange(len(pattern.offsets)))
-    out = np.empty(len(pattern.node), np.int64)
+    out = np.full(len(pattern.node), -1, np.int64)
     kernels.hear(link, pattern.node, (pattern.offsets, pattern.to, pattern.samples), (offsets, order), most, out)
     return out.tolist()
 

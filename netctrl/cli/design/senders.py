@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from netctrl.cli.design.common import Wanted, call, deliver, design_report
 from netctrl.cli.options import RATE, SIZE, TIME, given, kind, option
+from netctrl.core.errors import InvalidValue
 from netctrl.core.units import DURATION_TAKES, RATE_TAKES, SIZE_TAKES, parse_range
 
 if TYPE_CHECKING:
@@ -51,8 +52,9 @@ def mpcc(
     return deliver(wanted, call("mpcc", given(locals(), "wanted")))
 
 
-REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s,rtt_s[,delivered_bytes,in_flight_bytes,lost_bytes]"
+REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s, rtt_s [, delivered_bytes, in_flight_bytes, lost_bytes]"
 _MANY_TAKES, _NUMBER_TAKES = "a whole number, as in 5", "a number above 0, as in 100"
+_WORST_TAKES = "search the network with so much jitter that uses least in ten round trips, as in 1ms; up to 4 minutes"
 _PAST_RTTS, _PAST_RATES, _FLOWS = (kind(metavar, int, _MANY_TAKES) for metavar in ("P", "Q", "FLOWS"))
 _PSI, _XI, _STEP = (kind(metavar, float, _NUMBER_TAKES) for metavar in ("PSI", "XI", "ALPHA"))
 
@@ -89,6 +91,7 @@ def pacing(
         int | None, _FLOWS("number of flows that share the bottleneck in the certificate", "--N", default="1")
     ] = None,
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
+    worst_network: Annotated[float | None, TIME(_WORST_TAKES)] = None,
 ) -> int:
     """Pacing sets a sender's rate from its round-trip times: the published law, or one with a target of its own.
 
@@ -97,7 +100,11 @@ def pacing(
     netctrl design pacing --mode own-rate --rtt 20ms --bottleneck 100Mbit --N 4
     netctrl design pacing --accept stable -o pacing.json --plot pacing.png
     """
-    made = call("pacing", given(locals(), "wanted", "literal", "replay") | {"guarded": not literal})
+    made = call("pacing", given(locals(), "wanted", "literal", "replay", "worst_network") | {"guarded": not literal})
+    if replay is not None and worst_network is not None:
+        raise InvalidValue("replay", replay, "nothing with --worst-network")
+    if worst_network is not None:
+        return deliver(wanted, made, table=lambda design: f"{design_report(design)}\n{_worst(design, worst_network)}")
     if replay is None:
         return deliver(wanted, made)
 
@@ -111,3 +118,9 @@ def _replay(design: PacingDesign, path: str) -> PacingReplay:
     from netctrl.laws.pacing.replay import read_replay, replay
 
     return replay(design.law, read_replay(path, delivered=design.inputs.mode != "paper"))
+
+
+def _worst(design: PacingDesign, jitter_s: float) -> str:
+    from netctrl.checks.worst.search import worst_network
+
+    return worst_network(design, jitter_s=jitter_s).table()

@@ -60,7 +60,7 @@ class Region(NamedTuple):
     """Edges within the region, link by link."""
 
 
-@njit(cache=True, nogil=True, **INSIDE)
+@njit(cache=True, nogil=True, fastmath={"contract"}, **INSIDE)
 def span(region: Region, i: int, relaxed: bool) -> tuple[int, int]:
     """Times of a link's rates: where relaxed also those that act only on other links' equations."""
     if relaxed:
@@ -68,7 +68,7 @@ def span(region: Region, i: int, relaxed: bool) -> tuple[int, int]:
     return max(region.first[i], region.start[i]), region.end[i]
 
 
-@njit(cache=True, nogil=True, **INSIDE)
+@njit(cache=True, nogil=True, fastmath={"contract"}, **INSIDE)
 def rates_of(region: Region, net: Tables, i: int, low: int, high: int, y: np.ndarray, s: np.ndarray) -> None:
     """E'y at the rates of link i, at times `low` to `high`."""
     for q in range(high - low + 1):
@@ -86,7 +86,7 @@ def rates_of(region: Region, net: Tables, i: int, low: int, high: int, y: np.nda
             s[t - low] -= c * y[shift + t]
 
 
-@njit(cache=True, nogil=True, **INSIDE)
+@njit(cache=True, nogil=True, fastmath={"contract"}, **INSIDE)
 def _product(region, net, weight, tail, relaxed, y, s, out):
     """out = E D⁻¹E'y."""
     for i in range(region.inside):
@@ -141,7 +141,7 @@ class _Factor(NamedTuple):
     strength: np.ndarray
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def _factor(region, net, weight, tail, relaxed):
     """Blocks of single links are tridiagonal; what their elimination fills in goes to the diagonal of later ones.
 
@@ -206,7 +206,7 @@ def _factor(region, net, weight, tail, relaxed):
     return _Factor(order, pivot, ratio, first, later, begin, stop, shift, strength)
 
 
-@njit(cache=True, nogil=True, **INSIDE)
+@njit(cache=True, nogil=True, fastmath={"contract"}, **INSIDE)
 def _within(top, bottom, pivot, ratio, z):
     """z = D⁻¹z of one link."""
     for row in range(top + 1, bottom):
@@ -216,7 +216,7 @@ def _within(top, bottom, pivot, ratio, z):
         z[row] = z[row] * pivot[row] + ratio[row + 1] * z[row + 1]
 
 
-@njit(cache=True, nogil=True, **INSIDE)
+@njit(cache=True, nogil=True, fastmath={"contract"}, **INSIDE)
 def _precondition(region, factor, r, z, s):
     """z = M⁻¹r."""
     for row in range(len(r)):
@@ -242,7 +242,7 @@ def _precondition(region, factor, r, z, s):
             z[row] += s[row - top]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"contract"})
 def solve_dual(
     region: Region,
     net: Tables,

@@ -94,7 +94,8 @@ def regions(
     N = model.n_links
     down, rows = down_of(model), model.coupling
     up = (rows.indptr.astype(np.int64), rows.indices.astype(np.int64))
-    heard, place = np.empty(N, np.int64), np.full(N, -1, np.int64)
+    heard, place = np.full(N, -1, np.int64), np.full(N, -1, np.int64)
+    came = np.zeros(0, np.int64)
     node, roads, at_node, matrix = hearing_of(information, N)
     # Information about a disturbance must reach as far as the traffic of the last link that acts on it.
     further = (travel_times(model) if travel is None else travel).max()
@@ -103,7 +104,8 @@ def regions(
         if len(matrix):
             heard[:] = matrix[:, link]
         else:
-            kernels.hear(link, node, roads, at_node, reach[link] + further, heard)
+            heard[came] = -1
+            came = kernels.hear(link, node, roads, at_node, reach[link] + further, heard)
         status, where, around, since, fed = kernels.find_region(link, model.delay, down, up, heard, reach[link], place)
         if status != kernels.SOLVED:
             raise NoAdmissibleDesign(explain(model.links, status, link, where))
@@ -170,14 +172,15 @@ def used(information: InformationPattern, columns: Sequence[FirColumns]) -> tupl
     """Largest delay of the data that each link's controller uses [samples], and of how many other links they are."""
     N = len(columns)
     node, roads, at_node, matrix = hearing_of(information, N)
-    reach, messages, heard = np.zeros(N, np.int64), np.zeros(N, np.int64), np.empty(N, np.int64)
-    last = -1
+    reach, messages, heard = np.zeros(N, np.int64), np.zeros(N, np.int64), np.full(N, -1, np.int64)
+    came, last, far = np.zeros(0, np.int64), -1, 0
     for link, column in enumerate(columns):
         if len(matrix):
             heard = matrix[:, link]
-        elif node[link] != last:
-            last = node[link]
-            kernels.hear(link, node, roads, at_node, column.u.shape[2] + 1, heard)
+        elif node[link] != last or column.u.shape[2] >= far:
+            last, far = node[link], column.u.shape[2] + 1
+            heard[came] = -1
+            came = kernels.hear(link, node, roads, at_node, far, heard)
         acts = column.links[column.u[0].any(axis=1)]
         reach[acts] = np.maximum(reach[acts], heard[acts])
         messages[acts[acts != link]] += 1

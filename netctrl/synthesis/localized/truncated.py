@@ -24,10 +24,12 @@ from netctrl.synthesis.localized.truncated_kernels import Columns, Hearing, Want
 
 _BLOCK = 256  # columns per task of a worker
 _ROUNDS = 4
-_ANSWERS = 2  # times that leaks are answered in full
+_STAGES = (0, 1e-2), (0, 1e-4), (2, 1e-4)
+"""Times that leaks are answered in full, and from which part of `least` on further answers are added exactly."""
 _MOST = 2**25  # numbers in all columns above which they are not refined
 _ROWS = 2**22  # equations of one column
 _ASIDE, _BESIDE, _NEAR = 2**9, 12, 4  # equations, links and hops of a column of a link that no demand enters
+_HOPELESS = 4.0  # excess relative to the tolerance, above which finer columns are worth more than answers
 _SWEEPS = 2000
 _WORTH = 0.999  # contraction above which finer columns are worth more than a bound
 _LARGEST = 1e13  # weight above which the rates' own weight of 1 is lost in rounding
@@ -111,9 +113,10 @@ def truncated(
         last = turn == _ROUNDS - 1 or columns.u.size > _MOST
         if ratio < (1.0 if last else _WORTH):
             enough = bound * (1.0 + 0.7 * tolerance)
-            hopeless = np.inf if last else 1.0 + 10.0 * tolerance
-            upper = _upper(seeds, columns, net, size, ratio, enough, 0.25 * tolerance, hopeless, n_jobs)
-            cost, low = float(variance @ upper[:, 0]), float(variance @ bound) * (1.0 - 1e-12)
+            low = float(variance @ bound) * (1.0 - 1e-12)
+            goal = low * (1.0 + tolerance), np.inf if last else low * (1.0 + _HOPELESS * tolerance)
+            upper = _upper(seeds, variance, columns, net, size, ratio, enough, 0.25 * tolerance, goal, n_jobs)
+            cost = float(variance @ upper[:, 0])
             if best is None or cost - low < best.cost - best.bound:
                 longest = int(columns.horizon.max()) + int(model.delay.max()) + 2
                 best = Truncated(_law(columns), cost, float(variance @ upper[:, 1]), low, ratio, longest)
@@ -267,18 +270,19 @@ def _contraction(columns: Columns, links: int) -> tuple[np.ndarray, float]:
 
 def _upper(
     seeds,
+    variance: np.ndarray,
     columns: Columns,
     net: Tables,
     size,
     ratio: float,
     enough: np.ndarray,
     least: float,
-    hopeless: float,
+    goal: tuple[float, float],
     n_jobs: int,
 ):
     """Upper bounds (n, 2) of costs and of their parts due to rates, as near to `enough` as answers bring them.
 
-    Where all together are `hopeless` times too large, no more is answered.
+    Where all together are already below the first number of `goal`, or above the second, no more is answered.
     """
     table = Table(
         columns.offset, columns.links, columns.horizon, columns.start, columns.u, columns.b, net.delay, net.down
@@ -287,19 +291,21 @@ def _upper(
     rows = np.cumsum(lengths) - lengths
     rates, queues = (np.add.reduceat(np.abs(each), rows) ** 2 for each in (columns.u, columns.b))
     wide = np.sqrt(rates + net.weight[columns.links] * queues) * (1.0 + 1e-12)
+    scale = float((np.sqrt(np.add.reduceat(columns.norm**2, columns.offset[:-1])) / size).max()) * (1.0 + 1e-12)
     found, which = np.full((len(enough), 2), np.inf), np.arange(len(enough))
-    for rounds in (0, _ANSWERS):
+    for rounds, fine in _STAGES:
         offset, links, shares = seeds
         counts = np.diff(offset)[which]
         at = np.repeat(offset[which] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         some = np.cumsum([0, *counts]), links[at], shares[at]
-        parts = ((*part, table, columns, wide, net.weight, size, ratio, least, rounds) for part in _blocks(some))
+        known = table, columns, wide, net.weight, size, scale, ratio, least, fine * least, rounds
+        parts = ((*part, *known) for part in _blocks(some))
         done = _each(kernels.upper_costs, parts, n_jobs)
         if not done:
             break
         found[which] = np.concatenate(done)
         which = which[found[which, 0] > enough[which]]
-        if found[:, 0].sum() > hopeless * enough.sum():
+        if not goal[0] < float(variance @ found[:, 0]) <= goal[1]:
             break
     return found
 

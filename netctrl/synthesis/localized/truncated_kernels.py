@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from netctrl.core.jit import njit
+from netctrl.core.jit import INSIDE, njit
 from netctrl.laws.link_rate.cascade import Table, cascade
 from netctrl.synthesis.localized.dual import Tables, rates_of, solve_dual, span
 from netctrl.synthesis.localized.growth import carried, first_region, forget, grown, windows
@@ -85,7 +85,8 @@ def solve_columns(
     links, norm = np.empty(64, np.int64), np.empty(64)
     u, b = np.empty(1024), np.empty(1024)
     leak_links, leak = np.empty(64, np.int64), np.empty(64)
-    heard, place, scratch = np.empty(N, np.int64), np.full(N, -1, np.int64), np.zeros(N)
+    heard, place, scratch = np.full(N, -1, np.int64), np.full(N, -1, np.int64), np.zeros(N)
+    came = np.empty(0, np.int64)
     last, far = -1, np.int64(4 * wanted.settle.min() + 8)
     for j in range(n):
         own, share = seeds[seed_offset[j] : seed_offset[j + 1]], shares[seed_offset[j] : seed_offset[j + 1]]
@@ -96,7 +97,8 @@ def solve_columns(
                 if len(hearing.matrix):
                     heard[:] = hearing.matrix[:, here]
                 else:
-                    hear(own[0], hearing.node, hearing.roads, hearing.at_node, far, heard)
+                    heard[came] = -1
+                    came = hear(own[0], hearing.node, hearing.roads, hearing.at_node, far, heard)
                 if hearing.reach >= 0:
                     _leave_unheard(own, net.down, hearing.reach, heard)
             known = np.int64(_FAR) if len(hearing.matrix) else far
@@ -298,59 +300,68 @@ def upper_costs(
     wide: np.ndarray,
     weight: np.ndarray,
     size: np.ndarray,
+    scale: float,
     ratio: float,
     least: float,
+    fine: float,
     rounds: int,
 ) -> np.ndarray:
     """Upper bounds of the costs of disturbances under a law of truncated columns, (n, 2): in all, and of the rates.
 
-    What columns leave over is answered in full `rounds` times (`netctrl.laws.link_rate.cascade`). Of the rest only the
-    ℓ1 and ℓ2 norms are followed. The norm of a convolution is at most the ℓ1 norm of one factor times the ℓ2 norm of
-    the other, either way (Young), so link m adds at most (G (ℓ + L ℓ + L² ℓ + ...))_m with L the ℓ1 norms of the leaks,
-    and G and ℓ the columns' ℓ2 norms and what is left over in ℓ1, or the columns' ℓ1 norms `wide` and what is left over
-    in ℓ2, which is far less where it arrives over many samples. `size` > 0 has size'L ≤ ratio size' with ratio < 1 and
-    bounds the end of the series.
+    What columns leave over is answered in full `rounds` times (`netctrl.laws.link_rate.cascade`). Of the answers to the
+    rest those are added exactly that may raise the cost by more than `fine`, at links where the response is large: few
+    of them, yet nearly all of what the bound would lose. Beyond, only the ℓ1 and ℓ2 norms are followed. The norm of a
+    convolution is at most the ℓ1 norm of one factor times the ℓ2 norm of the other, either way (Young), so link m adds
+    at most (G (ℓ + L ℓ + L² ℓ + ...))_m with L the ℓ1 norms of the leaks, and G and ℓ the columns' ℓ2 norms and what is
+    left over in ℓ1, or the columns' ℓ1 norms `wide` and what is left over in ℓ2, which is far less where it arrives
+    over many samples. `size` > 0 has size'L ≤ ratio size' with ratio < 1 and bounds the end of the series, as columns'
+    norms are at most `scale` times it.
     """
     n, N = len(seed_offset) - 1, len(weight)
-    place, norm, scale = np.full(N, -1, np.int64), np.zeros(N), 0.0
-    for link in range(N):
-        energy = np.sum(columns.norm[columns.offset[link] : columns.offset[link + 1]] ** 2)
-        scale = max(scale, np.sqrt(energy) / size[link])
+    place, norm = np.full(N, -1, np.int64), np.zeros(N)
     now, after, slow, then = np.zeros(N), np.zeros(N), np.zeros(N), np.zeros(N)
-    found = np.zeros((n, 2))
+    found, longest = np.zeros((n, 2)), columns.horizon.max()
     for j in range(n):
         own = seeds[seed_offset[j] : seed_offset[j + 1]]
         share = shares[seed_offset[j] : seed_offset[j + 1]]
         links, u, b, missed = cascade(own, share, table, least, _ANSWERED, rounds, place)
-        touched, waiting, rest, known = [np.int64(0)], [np.int64(0)], 0.0, 0.0
+        touched, waiting, rest = [np.int64(0)], [np.int64(0)], 0.0
         touched.pop()
         waiting.pop()
-        for i in range(len(links)):
-            rate, queue = np.sum(u[i] ** 2), weight[links[i]] * np.sum(b[i] ** 2)
-            norm[links[i]] = np.sqrt(rate + queue)
-            found[j, 1] += rate
-            known += rate + queue
-            touched.append(links[i])
+        m, T = u.shape
+        whole = np.zeros((2, m, T + longest + 1))
+        whole[0, :, :T], whole[1, :, :T] = u, b
+        own_norm = np.empty(m)
+        for i in range(m):
+            place[links[i]] = i
+            own_norm[i] = np.sqrt(np.sum(u[i] ** 2) + weight[links[i]] * np.sum(b[i] ** 2))
             rounding = 1e-15 * np.sum(np.abs(u[i]) + np.abs(b[i]))
             now[links[i]] = np.sum(np.abs(missed[i])) + rounding
             slow[links[i]] = np.sqrt(np.sum(missed[i] ** 2)) + rounding
             if now[links[i]] > 0.0:
                 waiting.append(links[i])
-        for _ in range(_SERIES):
+        for turn in range(_SERIES):
             following = [np.int64(0)]
             following.pop()
-            for m in waiting:
-                mass, now[m] = now[m], 0.0
-                power, slow[m] = slow[m], 0.0
+            for k in waiting:
+                mass, now[k] = now[k], 0.0
+                power, slow[k] = slow[k], 0.0
                 if mass < 1e-6 * least:
-                    rest += mass * size[m]
+                    rest += mass * size[k]
                     continue
-                for p in range(columns.offset[m], columns.offset[m + 1]):
+                begin = columns.start[k]
+                for p in range(columns.offset[k], columns.offset[k + 1]):
                     link = columns.links[p]
-                    if norm[link] == 0.0:
-                        touched.append(link)
-                    norm[link] += min(mass * columns.norm[p], power * wide[p])
-                for p in range(columns.leak_offset[m], columns.leak_offset[m + 1]):
+                    more, i = min(mass * columns.norm[p], power * wide[p]), place[link]
+                    if turn == 0 and i >= 0 and more * own_norm[i] > fine:
+                        _add(whole[0, i], missed[place[k]], columns.u, begin, columns.horizon[k])
+                        _add(whole[1, i], missed[place[k]], columns.b, begin, columns.horizon[k])
+                    else:
+                        if norm[link] == 0.0:
+                            touched.append(link)
+                        norm[link] += more
+                    begin += columns.horizon[k]
+                for p in range(columns.leak_offset[k], columns.leak_offset[k + 1]):
                     link = columns.leak_links[p]
                     if after[link] == 0.0:
                         following.append(link)
@@ -358,12 +369,27 @@ def upper_costs(
                     then[link] += power * columns.leak[p]
             now, after, slow, then = after, now, then, slow
             waiting = following
-        for m in waiting:
-            rest += now[m] * size[m]
-            now[m] = slow[m] = 0.0
+        for k in waiting:
+            rest += now[k] * size[k]
+            now[k] = slow[k] = 0.0
         total = 0.0
+        for i in range(m):
+            rate, queue = np.sum(whole[0, i] ** 2), weight[links[i]] * np.sum(whole[1, i] ** 2)
+            found[j, 1] += rate
+            total += (np.sqrt(rate + queue) + norm[links[i]]) ** 2
+            norm[links[i]], place[links[i]] = 0.0, -1
         for link in touched:
             total += norm[link] ** 2
             norm[link] = 0.0
         found[j, 0] = (np.sqrt(total) + scale * rest / (1.0 - ratio)) ** 2 * (1.0 + 1e-12)
     return found
+
+
+@njit(cache=True, nogil=True, **INSIDE)
+def _add(row, by, column, begin, T):
+    """Add a column's answer to a leak, which is in the buffer a sample later."""
+    for t in range(len(by)):
+        size = by[t]
+        if size != 0.0:
+            for s in range(T):
+                row[t + 1 + s] += size * column[begin + s]

@@ -11,11 +11,12 @@ from link_cases import DIAMOND, Case, case, god, line, published, random_network
 
 from netctrl.core.errors import NoAdmissibleDesign
 from netctrl.laws.link_rate.fir import completed
-from netctrl.model.law import FirGain
+from netctrl.model.law import FirColumns, FirGain
 from netctrl.model.network_model import InformationPattern, NetworkModel
 from netctrl.plants.information import COMMUNICATIONS
 from netctrl.synthesis.localized.coordinated import coordinated
 from netctrl.synthesis.localized.localized import localized
+from netctrl.synthesis.localized.region import used
 
 TOLERANCE = {"bounds": 1e-10, "frequencies": 1e-9, "completed": 1e-10, "limit": 1e-9}
 CHORDS = [(0, 2), (1, 3), (2, 4), (0, 3), (3, 6), (4, 7), (2, 7)]
@@ -101,6 +102,14 @@ def test_no_link_uses_data_before_they_arrive_and_reach_and_messages_are_those_o
                 messages[link] += link != e
     np.testing.assert_array_equal(found.reach, reach)
     np.testing.assert_array_equal(found.messages, messages)
+
+
+def test_reach_is_known_where_a_node_has_a_short_column_before_a_long_one() -> None:
+    pattern = InformationPattern.from_lines(np.array([0, 0, 1]), [(0, 1, 5)], 2)
+    short = FirColumns(links=np.array([0]), u=np.ones((1, 1, 1)), b=np.ones((1, 1, 1)))
+    long = FirColumns(links=np.array([1, 2]), u=np.ones((1, 2, 8)), b=np.ones((1, 2, 8)))
+    reach, messages = used(pattern, [short, long, short])
+    assert (reach.tolist(), messages.tolist()) == ([0, 0, 5], [1, 0, 1])
 
 
 def test_a_looser_tolerance_takes_fewer_messages() -> None:
