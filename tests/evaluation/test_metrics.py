@@ -105,7 +105,8 @@ def test_a_transfer_takes_its_rounds_of_slow_start() -> None:
     assert 4.5 * 0.098 < times[0] < 4.5 * 0.102 + 0.005
     assert found["completed", "transfer"] == 1.0
     took = np.linspace(0.1, 2.1, 201)
-    many = changed(result, {"duration": took, "start": 0.0 * took + 6.0, "size": 0.0 * took + size})
+    flow = np.zeros(len(took), dtype=np.int64)
+    many = changed(result, {"flow": flow, "duration": took, "start": 0.0 * took + 6.0, "size": 0.0 * took + size})
     assert values(plan, many)["completion time 95 %", "transfer"] == pytest.approx(2.0)
     early = values(*run(groups=(replace(groups[0], start=(1.0, 1.0)),), capacity=1e9, duration=10.0))
     assert early["completed", "transfer"] == 0.0

@@ -12,7 +12,9 @@ from math import inf
 from types import SimpleNamespace
 from typing import Any
 
-from netctrl.laws.record import fields_of
+import numpy as np
+
+from netctrl.laws.record import as_record, width
 from netctrl.laws.tcp.sender import Acked
 
 HEADER = 40
@@ -315,13 +317,13 @@ def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: in
             flow.state.threshold = max(flow.state.window, 2.0)
         flow.mode, flow.recover, flow.probe = "timeout", flow.next, 0
         flow.find_lost(now, timeout=True)
-        flow.state.window, flow.state.cut_s = flow.pipe() + 1.0, now / NS
+        flow.state.window, flow.state.cut_s, flow.state.timed_out = flow.pipe() + 1.0, now / NS, 1.0
         restart(now, flow)
         offer(now, flow, f)
         arm(now, flow, f)
 
     for f, flow in enumerate(flows):
-        flow.state = SimpleNamespace(**dict.fromkeys(fields_of(law.state), 0.0))
+        flow.state = as_record(law.state, np.zeros(width(law.state)))
         flow.state.window, flow.state.threshold, flow.state.min_rtt = first, inf, inf
         plan(f * 1_000_000, -1, f)
     while events and events[0][0] <= end:

@@ -97,7 +97,7 @@ def _grow(state: CubicState, acked: Acked) -> None:
     if state.threshold > W:
         if state.timed_out > 0.0:
             state.timed_out = state.highest = state.plateau = state.full = 0.0
-        if state.full == 0.0:
+        if state.full == 0.0 and state.even == 0.0:
             _leave_slow_start(state, acked)
         state.window = W + acked.packets
         return
@@ -106,7 +106,7 @@ def _grow(state: CubicState, acked: Acked) -> None:
         state.until = ((state.plateau - W) / C) ** (1.0 / 3.0)
         state.begun = acked.since
         state.friendly, state.friendly_counted, state.counted = W, 0.0, 0.0
-    ahead = acked.since - state.begun + state.min_rtt - state.until
+    ahead = acked.since - state.begun + min(state.min_rtt, acked.rtt) - state.until
     rise = trunc(C * ahead * ahead * ahead) + state.plateau - W
     wait = W / rise if rise > 0.0 else _PLATEAU * W
     if state.highest == 0.0:

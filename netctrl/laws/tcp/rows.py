@@ -24,10 +24,10 @@ SCALABLE = frozenset(each.name for each in _SENDERS if each.scalable)
 
 
 def first_window(rtt: float, packets: float) -> np.ndarray:
-    """The row of a window of so many packets in slow start, of a flow with this base round trip [s]."""
+    """The row of a fluid's window of so many packets in slow start, of a flow with this base round trip [s]."""
     row = np.zeros(WIDTH)
     state = as_record(TcpWindow, row)
-    state.window, state.threshold, state.rtt, state.min_rtt = packets, inf, rtt, inf
+    state.window, state.threshold, state.rtt, state.min_rtt, state.even = packets, inf, rtt, inf, 1.0
     return row
 
 

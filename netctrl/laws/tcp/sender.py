@@ -28,6 +28,8 @@ class TcpWindow:
     """Losses before are of the same round trip [s]"""
     timed_out: float
     """1: at a timeout; a law that hears of it makes it 0"""
+    even: float
+    """1: acknowledgements come evenly, as in a fluid, and tell nothing by how close they are"""
 
 
 class Acked(NamedTuple):

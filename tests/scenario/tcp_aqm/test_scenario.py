@@ -353,7 +353,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     "no capacity key": (drop(*LINK, "capacity"), "links[0]: key `capacity` is missing", []),
     "no kind of offers": (
         drop(*WEB, "offers", "kind"),
-        "flows[1].offers: key `kind` is missing; it takes one of web, sizes, incast, stream, bursts, demand",
+        "flows[1].offers: key `kind` is missing; it takes one of web, writes, sizes, incast, stream, bursts, demand",
         [],
     ),
     "no kind of queue": (drop(*LINK, "queue", "kind"), "links[0].queue: key `kind` is missing; it takes", ["codel"]),
@@ -364,7 +364,7 @@ REFUSED: dict[str, tuple[Edit, str, list[str]]] = {
     ),
     "unknown offers": (
         put(*WEB, "offers", "kind", value="ftp"),
-        "flows[1].offers.kind: got 'ftp', takes one of web, sizes, incast, stream, bursts, demand",
+        "flows[1].offers.kind: got 'ftp', takes one of web, writes, sizes, incast, stream, bursts, demand",
         [],
     ),
     "a number for a kind": (put(*WEB, "offers", "kind", value=5), "flows[1].offers.kind: got 5, takes text", []),
