@@ -207,8 +207,7 @@ class Result(Reported):
     @property
     def transfers(self) -> Mapping[str, np.ndarray]:
         """The table of flows and objects that end; without rows where there are none."""
-        empty = dict.fromkeys(("start", "size", "duration"), np.zeros(0)) | {"flow": np.zeros(0, dtype=np.int64)}
-        return self.tables.get("transfers", empty)
+        return self.tables.get("transfers", dict.fromkeys(("flow", "start", "size", "duration"), np.zeros(0)))
 
     def __getitem__(self, key: tuple[str, str]) -> float:
         """One figure's mean over the runs, in SI units: `result["loss", "line"]`."""
