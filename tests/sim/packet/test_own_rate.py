@@ -112,7 +112,7 @@ def test_the_word_is_its_law():
     ],
 )
 def test_beside_one_other_it_neither_starves_nor_is_starved(rate, rtt, bdps, other):
-    """A law that never competes has .01 to .11 but at 10 Mbit/s and 20 ms. Of one of these cells it misses a quarter."""
+    """A law that never competes has .01 to .11 but at 10 Mbit/s and 20 ms. In one cell this one misses a quarter."""
     shares = [
         settled(rate, [rtt], bdps, duration=60.0, beside={"sender": other}, seed=seed)[0][0] for seed in range(1, 6)
     ]
