@@ -34,7 +34,7 @@ from netctrl.model.io.fields import (
 from netctrl.model.io.record_file import Record
 from netctrl.model.trace import check_columns
 from netctrl.scenario.fabric.pfc import Pfc
-from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, MAX_HOSTS, Demand, Offers, Web, read_offers
+from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, MAX_HOSTS, Demand, Offers, Web, Writes, read_offers
 
 
 class Host(Record, frozen=True, kw_only=True):
@@ -177,6 +177,11 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         for name in ("packet_size", "classes", "receive_window"):
             if getattr(self, name) is not None and (isinstance(self.offers, Web) or not self.answered):
                 raise InvalidValue(name, getattr(self, name), "nothing but for flows of data")
+        if scheme_of(self.sender) is not None:
+            if isinstance(self.offers, Writes):
+                raise InvalidValue("offers", "writes", "data of one size, web, sizes or incast for a data centre's sender")
+            if self.receive_window is not None:
+                raise InvalidValue("receive_window", self.receive_window, "nothing for a data centre's sender")
 
     def _read_sender(self) -> None:
         if self.answered:

@@ -126,6 +126,10 @@ def test_values_that_do_not_fit():
     with pytest.raises(InvalidValue) as refusal:
         netctrl.Flow(offers={"kind": "stream", "rate": "1Mbit"}, receive_window="64kB")
     assert refusal.value.argument == "receive_window"
+    for fields in ({"offers": {"kind": "writes", "size": 1e4, "interval": 0.1}}, {"receive_window": 1e5}):
+        with pytest.raises(InvalidValue) as refusal:
+            netctrl.Flow(sender="hpcc", **fields)
+        assert refusal.value.argument in fields
 
 
 def test_windows_are_sampled():
