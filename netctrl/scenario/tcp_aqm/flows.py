@@ -179,7 +179,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
                 raise InvalidValue(name, getattr(self, name), "nothing but for flows of data")
         if scheme_of(self.sender) is not None:
             if isinstance(self.offers, Writes):
-                raise InvalidValue("offers", "writes", "data of one size, web, sizes or incast for a data centre's sender")
+                raise InvalidValue("offers", "writes", "a size, web, sizes or incast with a data centre's sender")
             if self.receive_window is not None:
                 raise InvalidValue("receive_window", self.receive_window, "nothing for a data centre's sender")
 
