@@ -23,7 +23,8 @@ from netctrl.scenario.links import Links
 from netctrl.scenario.network.decided import DecidedRates
 from netctrl.scenario.network.track import Track, gated_groups, without_rates
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.lacks import packet_only
+from netctrl.scenario.tcp_aqm.lacks import flow_only, packet_only
+from netctrl.scenario.tcp_aqm.offers import Web
 
 
 class Program(NamedTuple):
@@ -87,6 +88,10 @@ def _network_lacks(scenario: Scenario) -> str | None:
     for flow in scenario.flows:
         if flow.answered and flow.sender not in ("reno", "cubic", "vegas"):
             return f"{sender_name(flow.sender)} in the place of demands (flows.{flow.id})"
+        if flow.answered and (found := flow_only(flow)) is not None:
+            return f"{found[1]} ({found[0]})"
+        if isinstance(flow.offers, Web):
+            return f"Web sessions in the place of demands (flows.{flow.id}.offers)"
     return None
 
 

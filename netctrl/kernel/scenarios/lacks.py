@@ -109,6 +109,8 @@ def network_lacks(scenario: Scenario) -> str | None:
     for each in tcp_of(scenario):
         if each.sender not in CONGESTION_CONTROLS:
             return f"{sender_name(each.sender)} in the place of demands (flows.{each.id})"
+        if isinstance(each.offers, Web):
+            return f"Web sessions in the place of demands (flows.{each.id}.offers)"
     for link in scenario.links:
         if (missing := queue_lacks(link, scenario.packet_size)) is not None:
             return missing

@@ -7,12 +7,28 @@ from typing import Any
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.disciplines import DISCIPLINES, KernelQueue
 from netctrl.scenario.links import MIN_RTO, impairments
+from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Writes
 
 NOISE = "noise of measured round trips"
 """What `Flow.rtt_noise` asks for."""
 OTHER_RTO = "a least retransmission timeout of its own"
 """What another `Scenario.min_rto` asks for."""
+
+
+def flow_only(group: Flow) -> tuple[str, str] | None:
+    """The first feature of a flow, but for its sender, that neither the fluid nor ns-3 has, as of `packet_only`."""
+    lacking = {
+        "offers": "flows of finite size" if group.size is not None else "programs that write",
+        "receive_window": "receivers with windows",
+        "packet_size": "packets of several sizes",
+        "split": "flows over several ways",
+    }
+    for name, what in lacking.items():
+        there = getattr(group, name) is not None
+        if there and (name != "offers" or group.size is not None or isinstance(group.offers, Writes)):
+            return f"flows.{group.id}.{name}", what
+    return None
 
 
 def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, str] | None:
@@ -28,16 +44,8 @@ def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, 
     if scenario.min_rto != MIN_RTO:
         return "min_rto", OTHER_RTO
     for group in scenario.flows:
-        if group.size is not None:
-            return f"flows.{group.id}.offers", "flows of finite size"
-        if isinstance(group.offers, Writes):
-            return f"flows.{group.id}.offers", "programs that write"
-        if group.receive_window is not None:
-            return f"flows.{group.id}.receive_window", "receivers with windows"
-        if group.packet_size is not None:
-            return f"flows.{group.id}.packet_size", "packets of several sizes"
-        if group.split is not None:
-            return f"flows.{group.id}.split", "flows over several ways"
+        if (found := flow_only(group)) is not None:
+            return found
         if group.rtt_noise > 0.0 and not line:
             return f"flows.{group.id}.rtt_noise", NOISE
     for link in scenario.links:

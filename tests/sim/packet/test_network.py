@@ -10,6 +10,7 @@ import pytest
 
 import netctrl
 from netctrl.core.errors import InvalidValue
+from netctrl.engines.engine import supports
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.aqm.records import DropTailQueue
@@ -255,11 +256,11 @@ def test_a_run_is_the_same_whichever_others_are_made_with_it():
 # --- TCP and queues ---------------------------------------------------------------------------------------------------
 
 
-def tcp_over_one(variant: str = "cubic", flows: int = 1, **changed) -> Scenario:
+def tcp_over_one(variant: str = "cubic", count: int = 1, **changed) -> Scenario:
     """TCP over a link that is paced at 4 of 10 Mbit/s."""
     link = Link(id="link", source="a", target="b", capacity=10e6, delay=0.01, buffer=30e3)
     demand = Demand(id="tcp", source="a", target="b", mean=4e6)
-    tcp = Flow(id="tcp", count=flows, sender=variant, start=(0.0, 0.2))
+    tcp = Flow(id="tcp", count=count, sender=variant, start=(0.0, 0.2))
     network = Network(name="one", links=(link,), demands=(demand,))
     settings = {"duration": 40.0, "warmup": 10.0, "control": StaticPacing(), "flows": [tcp]}
     return routed(network, **settings | changed)
@@ -290,6 +291,23 @@ def test_flows_of_tcp_take_ways_by_their_shares():
     found = ran(scenario, range(1))
     s23, s21 = (found.links.index(name) for name in ("s23", "s21"))
     assert found.totals["arrived"][0, s23] > 1.5 * found.totals["arrived"][0, s21] > 0.0
+
+
+def test_tcp_that_ends_or_pauses_is_refused_where_it_would_be_endless():
+    """In the place of a demand; packets run it, and the kernel all but sessions of the Web."""
+    writes = {"kind": "writes", "size": "20kB", "interval": "100ms"}
+    for fields, kernel in (
+        ({"offers": "1MB"}, True),
+        ({"offers": writes}, True),
+        ({"receive_window": "64kB"}, True),
+        ({"offers": "web"}, False),
+    ):
+        lacks = supports(tcp_over_one(flows=[Flow(id="tcp", sender="reno", **fields)]))
+        assert lacks["packet"] is None
+        assert "flows.tcp." in lacks["ns3"]
+        assert (lacks["kernel"] is None or "flows.tcp." not in lacks["kernel"]) is kernel
+    ended = ran(tcp_over_one(flows=[Flow(id="tcp", sender="reno", offers=writes)]), range(1))
+    assert ended["goodput", "tcp"] == pytest.approx(1.6e6, rel=0.01)
 
 
 def test_what_the_engine_lacks_is_refused_by_name(monkeypatch):
