@@ -50,7 +50,7 @@ def cubic_window(window: float, highest: float, first: float, since: float, rtt:
 
 
 class CubicState(TcpWindow):
-    """State of Cubic, whose window is of whole packets."""
+    """State of Cubic, whose window is of whole packets, but as a fluid."""
 
     highest: float
     """W_max: W at the last cut, before it, or less by fast convergence; 0: no cut since slow start [packet]"""
@@ -59,7 +59,9 @@ class CubicState(TcpWindow):
     until: float
     """K, when the curve is at its plateau [s]"""
     begun: float
-    """When it began, after the last cut [s]"""
+    """When congestion avoidance began, after the last cut [s]"""
+    first: float
+    """cwnd_epoch: W then [packet]"""
     counted: float
     """Acknowledged since W grew last [packet]"""
     friendly: float
@@ -95,9 +97,9 @@ def _grow(state: CubicState, acked: Acked) -> None:
     """
     W = state.window
     if state.threshold > W:
-        if state.timed_out > 0.0:
+        if state.timed_out > 0.0 or state.even > 0.0:
             state.timed_out = state.highest = state.plateau = state.full = 0.0
-        if state.full == 0.0 and state.even == 0.0:
+        elif state.full == 0.0:
             _leave_slow_start(state, acked)
         state.window = W + acked.packets
         return
@@ -105,7 +107,12 @@ def _grow(state: CubicState, acked: Acked) -> None:
         state.plateau = max(state.highest, W)
         state.until = ((state.plateau - W) / C) ** (1.0 / 3.0)
         state.begun = acked.since
-        state.friendly, state.friendly_counted, state.counted = W, 0.0, 0.0
+        state.first = state.friendly = W
+        state.friendly_counted = state.counted = 0.0
+    if state.even > 0.0:
+        since = acked.since - state.begun
+        state.window = cubic_window(W, state.plateau, state.first, since, acked.rtt, acked.packets)
+        return
     ahead = acked.since - state.begun + min(state.min_rtt, acked.rtt) - state.until
     rise = trunc(C * ahead * ahead * ahead) + state.plateau - W
     wait = W / rise if rise > 0.0 else _PLATEAU * W
@@ -156,8 +163,10 @@ def _leave_slow_start(state: CubicState, acked: Acked) -> None:
 def _cut(state: CubicState) -> None:
     """W_max is W before a loss, or with fast convergence (1 + β)/2 of it: RFC 9438, sections 4.6 and 4.7."""
     W = state.window
-    state.highest = floor(0.5 * (1.0 + BETA) * W) if state.highest > W else W
-    state.window = max(floor(BETA * W), _LEAST)
+    state.highest = 0.5 * (1.0 + BETA) * W if state.highest > W else W
+    state.window = max(BETA * W, _LEAST)
+    if state.even == 0.0:
+        state.highest, state.window = floor(state.highest), floor(state.window)
     state.plateau = 0.0
 
 

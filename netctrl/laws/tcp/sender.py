@@ -29,7 +29,7 @@ class TcpWindow:
     timed_out: float
     """1: at a timeout; a law that hears of it makes it 0"""
     even: float
-    """1: acknowledgements come evenly, as in a fluid, and tell nothing by how close they are"""
+    """1: acknowledgements come evenly, in parts of packets, as in a fluid"""
 
 
 class Acked(NamedTuple):

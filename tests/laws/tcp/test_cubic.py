@@ -66,6 +66,28 @@ def test_the_reno_friendly_line_begins_at_the_window_after_the_cut():
     assert followed(state, rtt, 21 * rtt, rtt, 1e-4) == pytest.approx(7.0 + 20 * 0.9 / 1.7, abs=1.0)
 
 
+def test_a_fluid_s_window_is_on_the_curve():
+    """The same in parts of packets: within 3 C |t − K| R², .23 packets, of the curve; after 20 round trips of 10 ms on
+    the line, 7 + 20 · .9/1.7 = 17.588 packets. HyStart has nothing to go by."""
+    state, rtt, begins = begun(80.0, 100.0), 0.3, 0.3
+    state.even = 1.0
+    CUBIC.cut(state)
+    assert (state.window, state.highest) == (56.0, 68.0)
+    assert followed(state, begins, begins + 1.0, rtt) == pytest.approx(68.0 - 0.4 * 2.107**3, abs=0.3)
+    assert followed(state, begins + 1.0, begins + 3.107, rtt) == pytest.approx(68.0, abs=0.05)
+    assert followed(state, begins + 3.107, begins + 5.107, rtt) == pytest.approx(68.0 + 0.4 * 2.0**3, abs=0.3)
+    state, rtt = begun(10.0, 12.0), 0.01
+    state.even = 1.0
+    CUBIC.cut(state)
+    assert (state.window, state.highest) == (7.0, 8.5)
+    assert followed(state, rtt, 21 * rtt, rtt, 1e-4) == pytest.approx(7.0 + 20 * 0.9 / 1.7, abs=0.06)
+    state = in_slow_start(5000.0, [0.04], 1e-3)
+    state.even = 1.0
+    for k in range(100):
+        CUBIC.grow(state, Acked(1.0, 1.0 + 1e-3 * k, 0.04 + 1e-3 * k, True))
+    assert (state.full, state.window) == (0.0, 5101.0)
+
+
 def test_a_curve_that_rises_by_a_packet_lets_it_grow_in_a_window():
     """5 s after K the curve is 50 packets above W_max = W = 100: each two acknowledged packets let out one more; 2.5 s
     after it 6 (6.25) packets above, each 16. Where the curve asks for none, a hundred windows do."""
