@@ -894,6 +894,8 @@ struct PragueState
     double maxRtt = 0.0;
     double cutS = 0.0;
     double recoveredS = 0.0;
+    double timedOut = 0.0;
+    double even = 0.0;
     double unmarked = 0.0;
     double left = 0.0;
     double acks = 0.0;
