@@ -72,8 +72,8 @@ def test_pages_are_drawn_for_the_whole_time(scenario_of) -> None:
     assert len(found) == 30
     sizes = []
     for body in found:
-        pages, objects = struct.unpack_from("=II", body, 88)
-        draws = np.frombuffer(body, "u8", pages * (objects + 1), 96).reshape(pages, objects + 1)
+        pages, objects = struct.unpack_from("=II", body, 96)
+        draws = np.frombuffer(body, "u8", pages * (objects + 1), 104).reshape(pages, objects + 1)
         assert draws[:, 0].sum() > 20e9
         sizes.append(draws[:, 1:])
     sizes = np.concatenate(sizes)
