@@ -25,6 +25,8 @@ struct DctcpState
     double maxRtt = 0.0;
     double cutS = 0.0;
     double recoveredS = 0.0;
+    double timedOut = 0.0;
+    double even = 0.0;
     double unmarked = 0.0;   ///< 1 - alpha, alpha being the moving average of the marked part, 1 at first
     double left = 0.0;       ///< Of this window of data, not acknowledged yet [packet]
     double acks = 0.0;       ///< In this window of data
@@ -87,6 +89,8 @@ struct PragueState
     double maxRtt = 0.0;
     double cutS = 0.0;
     double recoveredS = 0.0;
+    double timedOut = 0.0;
+    double even = 0.0;
     double unmarked = 0.0;
     double left = 0.0;
     double acks = 0.0;
@@ -162,6 +166,8 @@ struct VegasState
     double maxRtt = 0.0;
     double cutS = 0.0;
     double recoveredS = 0.0;
+    double timedOut = 0.0;
+    double even = 0.0;
     double roundS = 0.0;     ///< When a round trip ends; 0: none has begun [s]
     double roundRtt = 0.0;   ///< Least of this round trip; 0: none was seen [s]
     double growing = 0.0;    ///< 1: in slow start it grows in this round trip; it does so in every other
