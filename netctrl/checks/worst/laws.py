@@ -11,12 +11,11 @@ from typing import Any, NamedTuple
 
 from netctrl.checks.worst.relations import Affine, Relations
 from netctrl.core.units import packets_per_second
-from netctrl.laws.pacing.own_rate import MAX_BDPS, MAX_PACKETS
+from netctrl.laws.pacing.own_rate import FREE, FREE_RAMP, FREE_ROUNDS, MAX_BDPS, MAX_PACKETS, RISE, RISE_PACKETS, SPEED
+from netctrl.laws.pacing.target_rtt import BUSY, FREE_RTTS, KEPT
 from netctrl.model.design.design import PacingDesign
 from netctrl.model.law import ArxPacer, OwnRatePacer, TargetRttPacer
 
-_FREE, _FREE_ROUNDS, _FREE_RAMP, _RISE, _RISE_PACKETS, _SPEED = 0.3, 3, 20.0, 1.25, 0.5, 1.01  # of the own-rate law
-_BUSY, _FREE_RTTS, _KEPT = 0.25, 2, 0.25  # of the target-RTT law
 _FASTEST = 1.5  # own rate over the capacity, that spreads of RTTs are reckoned for
 
 
@@ -92,7 +91,7 @@ def _paper(law: ArxPacer, capacity: float) -> StepLaw:
 def _target_rtt(law: TargetRttPacer, pipe: float) -> StepLaw:
     """Cruise above a twentieth of the capacity, without the term of ψ and ξ, 1e-5 of the rate; `pipe` in packets."""
     steps = round(1.0 / law.interval_share)
-    horizon, free = law.horizon_rtts, _FREE_RTTS * steps
+    horizon, free = law.horizon_rtts, round(FREE_RTTS * steps)
 
     def delay(rate: float) -> float:
         share = law.queue_share - law.queue_share_slope * log(max(pipe * rate, 1.0))
@@ -101,8 +100,8 @@ def _target_rtt(law: TargetRttPacer, pipe: float) -> StepLaw:
     def decide(relations: Relations, state: dict[str, Any], seen: Seen) -> dict[str, Any]:
         queue, before, most = seen.rtt - 1.0, state["delivered"], law.growth
         busy = relations.variable(0, 1, 1)
-        relations.when(busy, state["delay"] * _BUSY - queue)
-        relations.when(1.0 - busy, queue - state["delay"] * _BUSY)
+        relations.when(busy, state["delay"] * BUSY - queue)
+        relations.when(1.0 - busy, queue - state["delay"] * BUSY)
         known = relations.choice(busy, seen.delivered, relations.maximum(seen.delivered, before))
         C = relations.settle(known, low=0.05)
         aim, pending = relations.curve(C, lambda u: u * delay(u)), relations.settle(seen.in_flight)
@@ -115,8 +114,8 @@ def _target_rtt(law: TargetRttPacer, pipe: float) -> StepLaw:
             relations.at_most(stood, (1.0 - grows) * len(recent))
             relations.at_most(1.0 - grows, stood)
             rate = relations.choice(grows, C * most, rate)
-        rate = relations.maximum(rate, relations.constant(_KEPT))
-        rate = relations.minimum(rate, relations.maximum(C + (C * MAX_BDPS - pending) * steps, C * _KEPT))
+        rate = relations.maximum(rate, relations.constant(KEPT))
+        rate = relations.minimum(rate, relations.maximum(C + (C * MAX_BDPS - pending) * steps, C * KEPT))
         return {
             "rate": relations.settle(rate),
             "delivered": C,
@@ -140,19 +139,19 @@ def _own_rate(law: OwnRatePacer, capacity: float, pipe: float, jitter: float) ->
         kept = relations.curve(x, alpha)
         spread = relations.variable(0.0, law.noise_share * jitter * _FASTEST)
         new = W * (1.0 - law.gain) + (x + kept + spread) * law.gain
-        ramp = min(max((seen.step - _FREE_ROUNDS) / _FREE_RAMP, 0.0), 1.0)
+        ramp = min(max((seen.step - FREE_ROUNDS) / FREE_RAMP, 0.0), 1.0)
         if ramp > 0.0:  # how long there was no queue is left to the search
             free = relations.variable(0, 1, 1)
             grown = relations.variable(0.0, (law.growth - 1.0) * W.high * ramp)
             relations.at_most(grown, free * grown.high)
-            relations.when(free, W - x - kept * _FREE)
+            relations.when(free, W - x - kept * FREE)
             new = new + grown
-        new = relations.minimum(new, W * _RISE + _RISE_PACKETS / pipe)
+        new = relations.minimum(new, W * RISE + RISE_PACKETS / pipe)
         fast = relations.maximum(seen.delivered, state["delivered"])
         most = (fast + kept) * MAX_BDPS + MAX_PACKETS / pipe
         window = relations.settle(relations.minimum(new, most))
-        rate = relations.settle(relations.quotient(window, rtt)) * _SPEED
+        rate = relations.settle(relations.quotient(window, rtt)) * SPEED
         return {"rate": rate, "window": window, "delivered": seen.delivered}
 
-    rest = {"rate": _SPEED, "window": 1.0 + alpha(1.0), "delivered": 1.0}
+    rest = {"rate": SPEED, "window": 1.0 + alpha(1.0), "delivered": 1.0}
     return StepLaw(1, alpha(1.0), rest, decide, 10, True, True)

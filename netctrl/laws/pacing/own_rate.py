@@ -29,10 +29,10 @@ START, CRUISE, DRAIN = 0.0, 1.0, 2.0
 
 _SOON = 8.0  # samples whose least tells of a queue before the round trip ends
 _STANDS = 2.0  # targets: a queue that ends the start
-_FREE = 0.3  # of the target: below it there is none
-_FREE_ROUNDS, _FREE_RAMP = 3.0, 20.0  # round trips without one, until the window grows, and in full
-_RISE, _RISE_PACKETS = 1.25, 0.5  # most that a window grows by in a round trip
-_START_SPEED, _SPEED = 2.0, 1.01  # pace over W/ℓ
+FREE = 0.3  # of the target: below it there is none
+FREE_ROUNDS, FREE_RAMP = 3.0, 20.0  # round trips without one, until the window grows, and in full
+RISE, RISE_PACKETS = 1.25, 0.5  # most that a window grows by in a round trip
+_START_SPEED, SPEED = 2.0, 1.01  # pace over W/ℓ
 # Packets lost beyond what is tolerated, that are significant: at 2 % of 3 % a rate x [packet/s] loses as many by chance
 # about once in 10 s, as an excess of h has the probability exp(-0.8 h).
 _LEAST_EXCESS, _EXCESS, _EXCESS_RATE = 3.0, 1.3, 4.0
@@ -180,9 +180,9 @@ def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, share: float
     squared, whatever the round trip: with the cuts, which take a share, flows become equal as under AIMD."""
     W = state.window
     new = W + p.gain * (W * state.min_rtt / state.rtt + alpha - W)
-    if state.free >= _FREE_ROUNDS:  # α fills what an overshoot left, so growth comes gradually
-        new = max(new, W + (p.growth - 1.0) * W * min((state.free - _FREE_ROUNDS) / _FREE_RAMP, 1.0))
-    state.window = min(new, _RISE * W + _RISE_PACKETS)
+    if state.free >= FREE_ROUNDS:  # α fills what an overshoot left, so growth comes gradually
+        new = max(new, W + (p.growth - 1.0) * W * min((state.free - FREE_ROUNDS) / FREE_RAMP, 1.0))
+    state.window = min(new, RISE * W + RISE_PACKETS)
     if share > 0.0:
         state.window = min(new, W)
         _lose(state, p, time, share)
@@ -260,12 +260,12 @@ def _end_round(
     state.target_rtt = base + alpha / x
     if state.phase != START:
         alpha += p.noise_share * spread * x
-    state.free = state.free + 1.0 if queue * x < _FREE * alpha else 0.0
+    state.free = state.free + 1.0 if queue * x < FREE * alpha else 0.0
     share = _judge(state, p, time, delivered, lost)
     pipe = state.delivered_rate * base / (BITS_PER_BYTE * packet)
     if state.phase == START:
         state.flat = state.flat + 1.0 if state.delivered_rate < 1.25 * state.rate_before else 0.0
-        if share > 0.0 or state.flat >= _FREE_ROUNDS or queue * x > _STANDS * alpha:
+        if share > 0.0 or state.flat >= FREE_ROUNDS or queue * x > _STANDS * alpha:
             _end_start(state, pipe, alpha)
         else:
             state.window = min(2.0 * state.window, max(4.0 * got / packet, 2.0 * FIRST_WINDOW))
@@ -279,7 +279,7 @@ def _end_round(
             state.saved = state.window
             state.window = min(state.window, p.drain_share * pipe)
             state.drain_until_s = time + _LASTS * p.probe_s + 2.0 * state.rtt
-            state.drained = queue if queue * x > _FREE * alpha else 0.0
+            state.drained = queue if queue * x > FREE * alpha else 0.0
             state.drain_rtt = inf
             state.drain_s = time
             state.spread = spread
@@ -333,7 +333,7 @@ def own_rate_law_step(
         state.recent_rtt = inf
     if delivered + gone >= state.round_end and time - state.round_s >= 0.5 * state.min_rtt:
         _end_round(state, p, time, delivered, in_flight, lost)
-    speed = _START_SPEED if state.phase == START else _SPEED
+    speed = _START_SPEED if state.phase == START else SPEED
     state.most_in_flight = max(state.window, 1.0) * p.packet
     rate = speed * BITS_PER_BYTE * state.window * p.packet / state.rtt
     if rate < p.min_rate:

@@ -18,8 +18,8 @@ from netctrl.laws.record import compiled_view
 
 START, CRUISE, DRAIN, DRAINED = 0.0, 1.0, 2.0, 3.0
 
-_BUSY = 0.25  # of the target's queue: from there on one stands
-_FREE_RTTS = 2.0
+BUSY = 0.25  # of the target's queue: from there on one stands
+FREE_RTTS = 2.0
 _DRAIN_RTTS = 2.0
 _MIN_DROP, _MAX_DROP = 0.15, 0.5  # of the delivered rate, by how much there is to drain
 _FOREIGN = 2.0  # greatest shares: a queue that never falls below is somebody else's
@@ -28,7 +28,7 @@ _RISE = 1.001  # times the least RTT, from drain to drain, where others are look
 _CUBIC_C, _CUBIC_BETA = 0.4, 0.7  # packets/s³; RFC 9438
 _CUBIC_MAX = 1.5  # times what is in flight
 _SEEN = 1.002  # times the least RTT
-_KEPT = 0.25  # of the greatest delivered rate of the last two periods
+KEPT = 0.25  # of the greatest delivered rate of the last two periods
 _CUT = 0.5  # of the delivered rate, for a round trip after a loss
 _ROOM = 0.5  # of the queue at a loss
 _WARY_RTTS = 50.0  # after a loss, until the rate grows as fast as before
@@ -162,7 +162,7 @@ def _rate_desired(state: TargetState, p: TargetParameters, time: float, queue: f
             return p.start_growth * C
         state.phase = CRUISE
         state.probe_s = _next_probe(state, p, time)
-    if queue > _BUSY * desired:
+    if queue > BUSY * desired:
         state.free_since_s = time
     horizon = p.horizon_rtts * base
     state.prediction = BITS_PER_BYTE * in_flight / C
@@ -189,7 +189,7 @@ def _rate_desired(state: TargetState, p: TargetParameters, time: float, queue: f
         _next_period(state, p, time)
     wary = 1.0 if state.foreign > 0.0 else min((time - state.cut_until_s) / (_WARY_RTTS * base), 1.0)
     growth = 1.0 + wary * (p.growth - 1.0)
-    if time - state.free_since_s > _FREE_RTTS * base:
+    if time - state.free_since_s > FREE_RTTS * base:
         return growth * C
     spread = p.min_queue_share * base
     free = best_rate(p.psi, p.xi, horizon / C, state.prediction - horizon, state.target_rtt, spread * spread, C)
@@ -209,7 +209,7 @@ def _max_rate(state: TargetState, p: TargetParameters, interval: float, in_fligh
     state.most_in_flight = max(_MAX_BDPS * C * state.min_rtt / BITS_PER_BYTE, packets)
     if not isfinite(in_flight):
         return inf
-    return max(C + BITS_PER_BYTE * (state.most_in_flight - in_flight) / interval, _KEPT * C)
+    return max(C + BITS_PER_BYTE * (state.most_in_flight - in_flight) / interval, KEPT * C)
 
 
 @njit(cache=True, error_model="numpy")
@@ -255,11 +255,11 @@ def target_rtt_step(
             state.held += 1.0
         return state.rate
     state.highest_rate = max(state.highest_rate, seen)
-    busy = state.target_rtt > 0.0 and queue > _BUSY * (state.target_rtt - state.min_rtt)
+    busy = state.target_rtt > 0.0 and queue > BUSY * (state.target_rtt - state.min_rtt)
     known = busy or state.phase == START or time < state.cut_until_s
     state.delivered_rate = seen if known else max(seen, state.delivered_rate)
     rate = _rate_desired(state, p, time, queue, in_flight)
-    kept = max(p.min_rate, _KEPT * max(state.highest_rate, state.highest_rate_before))
+    kept = max(p.min_rate, KEPT * max(state.highest_rate, state.highest_rate_before))
     if rate < kept:
         state.floored += 1.0
     most = min(p.max_rate, _max_rate(state, p, interval, in_flight))

@@ -298,11 +298,11 @@ def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sam
     arrived = sample.in_flight + max(sample.delivered - view.delivered, 0.0)
     _recover(view, sample, arrived)
     held = view.window
-    allowed.rate = bbr_step(state, sample.time, sample.rtt, sample.delivered, in_flight, sent, lost, sample.packet)
+    allowed.rate = bbr_sender(view, sample.time, sample.rtt, sample.delivered, in_flight, sent, lost, sample.packet)
     if view.conserving > 0.0 and view.phase != PROBE_RTT:
         view.window = max(held, arrived)
     view.idle = 1.0 if sample.in_flight <= 0.0 else 0.0
-    allowed.in_flight = state[_WINDOW]
+    allowed.in_flight = view.window
 
 
 @njit(cache=True)

@@ -29,10 +29,8 @@ from netctrl.sim.packet.senders.messages import (
 )
 from netctrl.sim.packet.senders.pacing import woken
 from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
-from netctrl.sim.packet.senders.recovery import arm, probes
 from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regulator, change_rate
-from netctrl.sim.packet.senders.scoreboard import doubtful
-from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, OPEN, TCP, UDP, connect, offer
+from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, OPEN, TCP, UDP, connect, send_on
 from netctrl.sim.packet.senders.transfers import sample_backlogs
 from netctrl.sim.packet.senders.web import begin_session, finish, go_on_session
 from netctrl.sim.packet.state import (
@@ -156,9 +154,7 @@ def _wake(net: PacketState, f: int, now: int) -> None:
     full = net.flow[f, F_FULL]
     if net.flow[f, F_KIND] == TCP:
         woken(net, f, now)
-        offer(net, f, now, full)
-        if net.flow[f, F_TIMER] == 0 or (probes(net, f) and not doubtful(net, f)):
-            arm(net, f, now, 0)
+        send_on(net, f, now, full)
     elif net.flow[f, F_KIND] == DEMAND:
         act_of_demand(net, f, now, full)
     else:

@@ -241,8 +241,8 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
     elif newly > 0 and before not in (RECOVERY, CONGESTED):
         window = row[f, W_WINDOW]
         slow = window < row[f, W_THRESHOLD]
-        out = max(in_flight, flow[f, F_OUT])
-        if before == TIMED_OUT or (2.0 * out >= window if slow else out + 1.0 > window):
+        used = max(in_flight, flow[f, F_OUT])
+        if before == TIMED_OUT or (2.0 * used >= window if slow else used + 1.0 > window):
             most = newly if not slow else 1 if before == TIMED_OUT else 2  # RFC 3465, sections 2.2 and 2.3
             since = now / _NS - row[f, W_CUT]
             _grow(flow[f, F_LAW], row[f], Acked(float(min(newly, most)), since, row[f, W_RTT], True))

@@ -16,8 +16,8 @@ from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.senders.pacing import hold, space
 from netctrl.sim.packet.senders.receiver import HEADERS
-from netctrl.sim.packet.senders.recovery import RECOVERY, arm, restart
-from netctrl.sim.packet.senders.scoreboard import LOST, sent_again
+from netctrl.sim.packet.senders.recovery import RECOVERY, arm, probes, restart
+from netctrl.sim.packet.senders.scoreboard import LOST, doubtful, sent_again
 from netctrl.sim.packet.state import (
     AGAIN,
     DATA,
@@ -44,7 +44,7 @@ W_WINDOW, W_THRESHOLD, W_MIN_RTT = (
 )
 F_STATE, F_ROUTE, F_GENERATION = (FLOW[name] for name in ("state", "route", "generation"))
 F_SIZE, F_LAST, F_UNA, F_NEXT, F_PIPE = (FLOW[name] for name in ("size", "last_bytes", "una", "next", "pipe"))
-F_WRITE, F_MOST, F_LIMITED = (FLOW[name] for name in ("write", "most", "limited"))
+F_WRITE, F_MOST, F_LIMITED, F_TIMER = (FLOW[name] for name in ("write", "most", "limited", "timer"))
 F_RECOVERY, F_RETRY, F_LOST, F_LAW = (FLOW[name] for name in ("recovery", "retry", "lost", "law"))
 F_PROBE, F_PROBE_AGAIN, F_ROOM = (FLOW[name] for name in ("probe", "probe_again", "room"))
 F_UNDO_LEFT, F_UNDO_AT, F_RTO_AT = (FLOW[name] for name in ("undo_left", "undo_at", "rto_at"))
@@ -146,6 +146,14 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
             return
         seq = _next_lost(net, f) if again else flow[f, F_NEXT]
         _segment(net, f, seq, again, now, full)
+
+
+@njit(**INSIDE)
+def send_on(net: PacketState, f: int, now: int, full: int) -> None:
+    """Not at an acknowledgement: the flow sends what its window lets, and its timer runs."""
+    offer(net, f, now, full)
+    if net.flow[f, F_TIMER] == 0 or (probes(net, f) and not doubtful(net, f)):
+        arm(net, f, now, 0)
 
 
 @njit(**INLINED)

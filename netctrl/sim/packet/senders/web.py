@@ -10,9 +10,8 @@ from math import ceil, log
 from netctrl.core.jit import INSIDE, njit
 from netctrl.sim.packet.senders.messages import begin_message
 from netctrl.sim.packet.senders.receiver import HEADERS
-from netctrl.sim.packet.senders.recovery import after_idle, arm, probes, validate
-from netctrl.sim.packet.senders.scoreboard import doubtful
-from netctrl.sim.packet.senders.tcp import MESSAGES, OPEN, connect, offer
+from netctrl.sim.packet.senders.recovery import after_idle, validate
+from netctrl.sim.packet.senders.tcp import MESSAGES, OPEN, connect, send_on
 from netctrl.sim.packet.state import FLOW, META, SESSION, THINK, PacketState, chance, plan
 
 S_GROUP, S_FIRST, S_OBJECTS, S_MISSING, S_STOP = (
@@ -21,8 +20,8 @@ S_GROUP, S_FIRST, S_OBJECTS, S_MISSING, S_STOP = (
 F_SIZE, F_LAST, F_GROUP, F_SESSION, F_ASKED, F_BYTES, F_ACCESS, F_KIND = (
     FLOW[name] for name in ("size", "last_bytes", "group", "session", "asked", "bytes", "access", "kind")
 )
-F_WRITE, F_INTERVAL, F_EXPECTED, F_STATE, F_LAW, F_FULL, F_TIMER = (
-    FLOW[name] for name in ("write", "interval", "expected", "state", "law", "full", "timer")
+F_WRITE, F_INTERVAL, F_EXPECTED, F_STATE, F_LAW, F_FULL = (
+    FLOW[name] for name in ("write", "interval", "expected", "state", "law", "full")
 )
 M_RESPONSES = META["responses"]
 SCALE, SHAPE, MOST, PAUSE = range(4)
@@ -92,12 +91,9 @@ def _write(net: PacketState, s: int, now: int, first_window: float) -> None:
     elif flow[f, F_STATE] == OPEN:
         if flow[f, F_LAW] >= 0:
             after_idle(net, f, now, first_window)
-        full = flow[f, F_FULL]
-        offer(net, f, now, full)
+        send_on(net, f, now, flow[f, F_FULL])
         if flow[f, F_LAW] >= 0:
             validate(net, f, now, first_window)
-        if flow[f, F_TIMER] == 0 or (probes(net, f) and not doubtful(net, f)):
-            arm(net, f, now, 0)
 
 
 @njit(**INSIDE)
