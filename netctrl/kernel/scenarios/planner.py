@@ -340,5 +340,4 @@ def _by_way(scenario: Scenario, group: Flow, times: np.ndarray) -> list[tuple[Fl
 
 
 def _size(group: Flow) -> int:
-    size = group.offers.size if isinstance(group.offers, Writes) else group.size
-    return 0 if size is None else ceil(size)
+    return 0 if group.piece is None else ceil(group.piece)

@@ -213,6 +213,11 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         return self.offers if isinstance(self.offers, float) else None
 
     @property
+    def piece(self) -> float | None:
+        """Data that each flow has to send at once [byte]: all of it, or a write; None: it has no such size."""
+        return self.offers.size if isinstance(self.offers, Writes) else self.size
+
+    @property
     def demand(self) -> Demand | None:
         """The demand that laws of link rates assume; None: they know of none."""
         return self.offers if isinstance(self.offers, Demand) else self.expected

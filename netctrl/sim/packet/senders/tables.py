@@ -51,14 +51,12 @@ def set_data(row: np.ndarray, group: Flow, payload: int) -> None:
     row[FLOW["last_bytes"]] = payload
     if group.receive_window is not None:
         row[FLOW["most"]] = max(int(group.receive_window) // payload, 1)
-    writes = isinstance(group.offers, Writes)
-    whole = group.offers.size if writes else group.size
-    if whole is None:
+    if group.piece is None:
         return
-    size = round(whole)
+    size = round(group.piece)
     segments = (size + payload - 1) // payload
     row[FLOW["bytes"]], row[FLOW["last_bytes"]] = size, size - (segments - 1) * payload
-    if writes:
+    if isinstance(group.offers, Writes):
         row[FLOW["write"]], row[FLOW["size"]] = segments, 0
         row[FLOW["interval"]] = round(group.offers.interval * _NS)
     else:
