@@ -26,7 +26,7 @@ from netctrl.core.names import EngineName
 if TYPE_CHECKING:
     from netctrl.engines.case import Case
 
-RESULT_SUFFIXES = (".npz", ".csv", ".parquet")
+RESULT_SUFFIXES = (".npz", ".csv", ".parquet", ".qlog")
 _RUNS, _SEEDS = 20, 5
 
 app = new_app("netctrl simulate", "Runs a scenario, with the law of a Design file if given.")
@@ -61,7 +61,7 @@ def simulate(
     json: Annotated[bool, option("", "print scenario and figures as one JSON object and nothing else")] = False,
     output: Annotated[
         str | None,
-        option("FILE", "save the result's table (.csv, .parquet) or the whole result (.npz)", "--output", "-o"),
+        option("FILE", "save the result's table (.csv, .parquet), windows (.qlog) or all (.npz)", "--output", "-o"),
     ] = None,
     plot: Annotated[str | None, option("FILE", f"save a picture ({', '.join(PLOT_SUFFIXES)})")] = None,
     page: Report = None,
@@ -115,12 +115,16 @@ def _compare(case: Case, inputs: list[Path], engines: list[str], seeds: int, *, 
 
 
 def result_file(result: Any, path: str | None) -> tuple[str | None, Callable[[], bytes]]:
-    """A file for `write_all` of a result's table as .csv or .parquet, or all of it as .npz."""
+    """A file for `write_all` of a result's table as .csv or .parquet, all of it as .npz, or its windows as .qlog."""
 
     def content() -> bytes:
+        from netctrl.scenario.qlog import qlog
+
         suffix = Path(str(path)).suffix.lower()
         if suffix == ".npz":
             return result.to_bytes()
+        if suffix == ".qlog":
+            return qlog(result)
         frame = result.to_pandas()
         return frame.to_csv(index=False).encode() if suffix == ".csv" else frame.to_parquet(index=False)
 

@@ -11,8 +11,8 @@ EngineName = Literal["fluid", "packet", "ns3", "kernel"]
 CheckName = Literal["fluid", "packet", "kernel"]
 EvaluationEngine = Literal["packet", "ns3", "kernel"]
 SenderName = Literal[
-    "reno", "cubic", "htcp", "dctcp", "vegas", "prague", "bbr", "own-rate", "paced", "fixed", "mpcc", "hpcc", "timely",
-    "dcqcn",
+    "reno", "cubic", "htcp", "dctcp", "vegas", "prague", "ledbat++", "bbr", "bbr3", "copa", "own-rate", "paced",
+    "fixed", "mpcc", "hpcc", "timely", "dcqcn",
 ]  # fmt: skip
 LoopSender = Literal[
     "reno", "creno", "cubic", "dctcp", "linux-reno", "linux-creno", "linux-reno-noecn", "linux-creno-noecn", "rfc-reno",

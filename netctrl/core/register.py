@@ -223,11 +223,11 @@ WINDOW_LAWS = Registry(
 )
 """Kind of a scheme in a file -> its law, a `netctrl.laws.window.law.WindowLaw`. Read when scenarios are imported."""
 
-_TCP = "reno", "cubic", "htcp", "dctcp", "vegas", "prague"
+_TCP = {name: name for name in ("reno", "cubic", "htcp", "dctcp", "vegas", "prague")} | {"ledbat++": "ledbat"}
 TCP_SENDERS = Registry(
     "window",
     "netctrl.tcp_senders",
-    {name: f"netctrl.laws.tcp.{name}:{name.upper()}" for name in _TCP},
+    {name: f"netctrl.laws.tcp.{place}:{place.upper()}" for name, place in _TCP.items()},
     "netctrl.laws.tcp.sender:TcpSender",
 )
 """Name of a TCP sender's window -> its law, a `netctrl.laws.tcp.sender.TcpSender`."""
@@ -257,11 +257,11 @@ CERTIFIED = Registry(
 )
 """Name of a law certified with an implementation's numbers -> its subject's function; others go by their steps."""
 
-_RATE = {"bbr": "bbr:BBR", "cap": "cap:CAP", "own-rate": "own_rate:OWN_RATE", "paced": "paced:PACED"}
+_RATE = {"bbr": "peers", "bbr3": "peers", "copa": "peers", "cap": "cap", "own-rate": "own_rate", "paced": "paced"}
 RATE_SENDERS = Registry(
     "sender",
     "netctrl.rate_senders",
-    {name: f"netctrl.laws.rate.{place}" for name, place in _RATE.items()},
+    {name: f"netctrl.laws.rate.{place}:{name.upper().replace('-', '_')}" for name, place in _RATE.items()},
     "netctrl.laws.rate.law:RateSender",
 )
 """Kind of a sender in a file -> its `netctrl.laws.rate.law.RateSender`. Read when scenarios are imported."""

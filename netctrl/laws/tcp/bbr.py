@@ -16,7 +16,7 @@ from netctrl.core.jit import njit
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import compiled_view, row_names, width
 
-_ROUNDS, _MARKS = 10, 64
+_ROUNDS, MARKS = 10, 64
 
 
 class BbrState:
@@ -94,12 +94,12 @@ _WINDOW_GAIN = 2.0
 _FULL_GROWTH, _FULL_ROUNDS = 1.25, 3.0
 _MIN_S, _PROBE_S = 10.0, 0.2
 _FIRST_PACKETS, _MIN_PACKETS = 10.0, 4.0
-_MARKS_PER_RTT = 16.0
-_ROUNDING = 0.1  # packets: bytes are sums over the whole flow
+MARKS_PER_RTT = 16.0
+ROUNDING = 0.1  # packets: bytes are sums over the whole flow
 # Of Linux. Pace over bandwidth. Three times what leaves at once may be in flight beyond a BDP: what 1/1024 s sends, two
 # packets at least, or one. And what came beyond the bandwidth in up to ten round trips, but not more than .1 s of it.
-_MARGIN = 0.99
-_PER_S, _MOST_AT_ONCE, _SLOW, _AT_ONCE = 1024.0, 65536.0, 150e3, 3.0
+MARGIN = 0.99
+_PER_S, _MOST_AT_ONCE, _SLOW, _PIECES = 1024.0, 65536.0, 150e3, 3.0
 _EXTRA_ROUNDS, _EXTRA_S = 5.0, 0.1
 
 
@@ -113,7 +113,7 @@ def bbr_begin(row: np.ndarray, rtt: float, packet: float, first_place: float) ->
     state = _state(row)
     state.min_rtt = inf
     state.window = _FIRST_PACKETS * packet
-    state.rate = _MARGIN * _HIGH_GAIN * state.window / rtt
+    state.rate = MARGIN * _HIGH_GAIN * state.window / rtt
     state.first_place = first_place
     return state.rate
 
@@ -153,7 +153,7 @@ def bbr_sender(
     if state.phase == PROBE_BW:
         _advance_cycle(state, time, in_flight, packet, lost > state.lost)
     _probe_rtt(state, time, in_flight, sent, packet, round_starts, expired)
-    rate = _MARGIN * _gain(state) * state.bandwidth
+    rate = MARGIN * _gain(state) * state.bandwidth
     if state.filled > 0.0 or rate > state.rate:
         state.rate = rate
     _bound(state, delivered, packet)
@@ -171,11 +171,29 @@ def _gain(state: BbrState) -> float:
 
 
 @njit(cache=True, error_model="numpy")
+def at_once(rate: float, shortest: float, packet: float, least: float) -> float:
+    """Packets that leave at once: what a rate sends in 1/1024 s, and `shortest` bytes more [packet]."""
+    return max(floor(min(rate / _PER_S + shortest, _MOST_AT_ONCE) / packet), least)
+
+
+@njit(cache=True, error_model="numpy")
+def mark_before(times: np.ndarray, marks: int, time: float, rtt: float) -> int:
+    """Place of the newest of the last marks that is an RTT old, or of the oldest."""
+    found = (marks - 1) % MARKS
+    for back in range(1, min(marks, MARKS) + 1):
+        at = (marks - back) % MARKS
+        if time - times[at] > 0.0:
+            found = at
+        if time - times[at] >= rtt:
+            break
+    return found
+
+
+@njit(cache=True, error_model="numpy")
 def _to_hold(state: BbrState, gain: float, extra: float, packet: float) -> float:
     """What may be in flight at a gain: so many BDP and what leaves at once, in pairs of packets [byte]."""
-    at_once = floor(min(state.rate / _PER_S, _MOST_AT_ONCE) / packet)
-    at_once = max(at_once, 1.0 if state.rate < _SLOW else 2.0)
-    packets = ceil(gain * state.bandwidth * state.min_rtt / packet) + floor(extra / packet) + _AT_ONCE * at_once
+    packets = ceil(gain * state.bandwidth * state.min_rtt / packet) + floor(extra / packet)
+    packets += _PIECES * at_once(state.rate, 0.0, packet, 1.0 if state.rate < _SLOW else 2.0)
     more = 2.0 if state.phase == PROBE_BW and state.place == 0.0 else 0.0
     return (2.0 * ceil(0.5 * packets) + more) * packet
 
@@ -203,17 +221,11 @@ def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_s
         state.ring_times[0], state.ring_bytes[0] = time - rtt, 0.0
         state.marks = 1.0
     marks = int(state.marks)
-    first = taken = 0.0
-    for back in range(1, min(marks, _MARKS) + 1):
-        at = (marks - back) % _MARKS
-        span = time - state.ring_times[at]
-        if span > 0.0:
-            first, taken = state.ring_bytes[at], span
-        if span >= rtt:
-            break
-    found = (delivered - first) / taken if taken > 0.0 else 0.0
-    if time - state.ring_times[(marks - 1) % _MARKS] >= rtt / _MARKS_PER_RTT:
-        state.ring_times[marks % _MARKS], state.ring_bytes[marks % _MARKS] = time, delivered
+    at = mark_before(state.ring_times, marks, time, rtt)
+    first, span = state.ring_bytes[at], time - state.ring_times[at]
+    found = (delivered - first) / span if span > 0.0 else 0.0
+    if time - state.ring_times[(marks - 1) % MARKS] >= rtt / MARKS_PER_RTT:
+        state.ring_times[marks % MARKS], state.ring_bytes[marks % MARKS] = time, delivered
         state.marks += 1.0
     known = state.phase != PROBE_RTT and first >= state.limited
     if not known and found < state.bandwidth:
@@ -270,9 +282,9 @@ def _probe_rtt(
             return
         before = state.window_before if state.recovering > 0.0 else 0.0
         state.phase, state.window_before, state.probe_end_s = PROBE_RTT, max(before, state.window), 0.0
-    state.limited = sent - state.lost + _ROUNDING * packet
+    state.limited = sent - state.lost + ROUNDING * packet
     if state.probe_end_s == 0.0:
-        if in_flight <= (_MIN_PACKETS + _ROUNDING) * packet:
+        if in_flight <= (_MIN_PACKETS + ROUNDING) * packet:
             state.probe_end_s, state.probe_round, state.round_end = time + _PROBE_S, 0.0, sent
         return
     if round_starts:
