@@ -50,11 +50,16 @@ def build(
     source: Annotated[
         str | None, option("PATH", "tree or tarball of a kernel; by default Debian's linux-source package")
     ] = None,
+    add: Annotated[
+        tuple[str, ...], option("FILE", "own C file to build in, such as tcp_mine.c, or its header; may be repeated")
+    ] = (),
     n_jobs: Annotated[int, JOBS("number of processes, -1: one for each core", default="1")] = 1,
     dry_run: Annotated[bool, option("", "say what would be built, or what is missing; build nothing")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Builds a kernel into the user's cache, about five minutes of one core; a second call finds it.
+
+    Objects of an own tree, or with own files, are kept: the next build compiles what has changed.
 
     Examples
     --------
@@ -67,7 +72,8 @@ def build(
     if dry_run:
         return _planned(source, json)
     with progress_bar("building the kernel") as bar:
-        kernel = build_kernel(source, jobs=jobs, progress=None if bar is None else lambda _, share: bar(share))
+        told = None if bar is None else lambda _, share: bar(share)
+        kernel = build_kernel(source, add=add, jobs=jobs, progress=told)
     if json:
         return say(as_json(_content(kernel)))
     rows = [
@@ -77,6 +83,7 @@ def build(
         ("compiler", kernel.compiler),
         ("built in", format_quantity(round(kernel.build_s), "s")),
         ("without", ", ".join(kernel.absent) or "nothing that was asked for"),
+        *([("to use it", f"NETCTRL_KERNEL={kernel.version}")] if add else []),
     ]
     return say(report(f"Linux {kernel.version}", rows))
 
