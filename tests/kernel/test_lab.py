@@ -21,6 +21,7 @@ from netctrl.kernel.plan import TRANSFER, Answer, PlanWriter, read_results
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.laws.rate.records import KernelTcp
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream, Web
@@ -230,6 +231,17 @@ def test_dctcp_marks_and_echoes_each_packet(scenario_of) -> None:
     dctcp = netctrl.simulate(scenario_of(queue, sender="dctcp", count=2, **options), "kernel").between(3.0).of("line")
     assert dctcp["utilization"] > 0.98
     assert 10e3 < dctcp["backlog"] < 60e3
+
+
+def test_any_control_of_the_kernel_is_a_sender_by_its_name(scenario_of, results_of) -> None:
+    others = ("bic", "cdg", "highspeed", "hybla", "illinois", "lp", "nv", "scalable", "veno", "westwood", "yeah")
+    named = [KernelTcp(name=name) for name in others]
+    flows = [Flow(id=each.name, path=("line",), rtt="20ms", count=1, sender=each) for each in named]
+    result = netctrl.simulate(scenario_of(None, *flows), "kernel")
+    assert all(result["goodput", each.name] > 0.0 for each in named)
+    assert results_of(scenario_of(sender=KernelTcp(name="bbr"))) == results_of(scenario_of(sender="bbr"))
+    with pytest.raises(NetctrlError, match=r"take the congestion control mine \(there are reno .*cubic.*\): No such"):
+        netctrl.simulate(scenario_of(sender=KernelTcp(name="mine")), "kernel")
 
 
 def test_what_the_kernel_refuses_is_said_with_its_own_words(scenario_of) -> None:

@@ -192,7 +192,12 @@ static uint32_t change_count;
 /* ---- TCP ---- */
 
 static void set_congestion(int socket, const char *name) {
-  CHECK(setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name)), "take the congestion control %s", name);
+  char known[256] = "";
+  if (!setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name))) return;
+  int error = errno, list = open("/proc/sys/net/ipv4/tcp_available_congestion_control", O_RDONLY | O_CLOEXEC);
+  if (list >= 0 && read(list, known, sizeof known - 1) > 0) known[strcspn(known, "\n")] = 0;
+  errno = error;
+  fail("take the congestion control %s (there are %s)", name, known);
 }
 
 /* Something of a given size that is sent over a connection of its own. The sink finds it by the sender's address. */
