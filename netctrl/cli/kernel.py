@@ -13,6 +13,7 @@ import msgspec
 from netctrl.cli.app import as_json, new_app, progress_bar, report, run, say
 from netctrl.cli.options import JOBS, Kind, kind, option, positional, whole
 from netctrl.core.errors import InvalidValue, checked_jobs
+from netctrl.core.files import made_folder
 from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
 
 _MIN_MEMORY, _MAX_MEMORY = 64 * 2**20, 64 * 2**30
@@ -166,15 +167,10 @@ def _shown(ended: Any) -> int:
 
 
 def _empty(output: str) -> Path:
-    folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        empty = not any(folder.iterdir())
-    except OSError as error:
-        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
-    if not empty:
+    folder = made_folder("output", output)
+    if any(folder.iterdir()):
         raise InvalidValue("output", output, "an empty folder, or one that doesn't exist yet")
-    return folder.absolute()
+    return folder
 
 
 def _content(kernel: Any) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.core.errors import NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.kernel.plan import TRANSFER, Answer, PlanWriter, read_results
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
@@ -242,6 +242,39 @@ def test_any_control_of_the_kernel_is_a_sender_by_its_name(scenario_of, results_
     assert results_of(scenario_of(sender=KernelTcp(name="bbr"))) == results_of(scenario_of(sender="bbr"))
     with pytest.raises(NetctrlError, match=r"take the congestion control mine \(there are reno .*cubic.*\): No such"):
         netctrl.simulate(scenario_of(sender=KernelTcp(name="mine")), "kernel")
+
+
+def read_pcap(content: bytes) -> np.ndarray:
+    """Time [s], and length of each packet [byte], of a pcap file with nanoseconds; one with other headers fails."""
+    magic, major, minor, _, _, snap, link = struct.unpack_from("=IHHiIII", content)
+    assert (magic, major, minor, snap, link) == (0xA1B23C4D, 2, 4, 128, 1)
+    rows, at = [], 24
+    while at < len(content):
+        seconds, rest, kept, length = struct.unpack_from("=IIII", content, at)
+        assert kept == min(length, snap)
+        assert content[at + 28 : at + 30] == b"\x08\x00"  # IPv4
+        assert struct.unpack_from(">H", content, at + 32) == (length - 14,)
+        rows.append((seconds + rest * 1e-9, length))
+        at += 16 + kept
+    assert at == len(content)
+    return np.array(rows)
+
+
+def test_what_a_link_transmits_is_captured(scenario_of, tmp_path) -> None:
+    """All bytes of it, each packet's transmission after the one before."""
+    scenario, folder = scenario_of(count=2), tmp_path / "new" / "folder"
+    result = netctrl.simulate(scenario, "kernel", pcap=folder)
+    assert [path.name for path in folder.iterdir()] == ["line.pcap"]
+    time_s, length = read_pcap((folder / "line.pcap").read_bytes()).T
+    assert length.sum() == pytest.approx(result.series["departed"][0].sum(), abs=2 * 1514)
+    assert 0.0 < time_s[0] < time_s[-1] < 5.0
+    gaps, taken = np.diff(time_s), length[:-1] * 8 / 10e6
+    assert np.all(gaps > taken - 2e-6)
+    assert np.median(gaps[length[:-1] == 1514]) == pytest.approx(1514 * 8 / 10e6, rel=1e-3)
+    plain = netctrl.simulate(scenario, "kernel")
+    assert plain["throughput", "line"] == pytest.approx(result["throughput", "line"], rel=1e-3)
+    with pytest.raises(InvalidValue, match="only the kernel's links"):
+        netctrl.simulate(scenario, "packet", pcap=folder)
 
 
 def test_what_the_kernel_refuses_is_said_with_its_own_words(scenario_of) -> None:
