@@ -613,6 +613,10 @@ static void *capture(void *what) {
         fwrite(batch->starts + k * SNAP, 1, kept, file);
       }
     } while (got == BATCH);
+    struct tpacket_stats seen = {0};
+    socklen_t size = sizeof seen;
+    errno = getsockopt(batch->socket, SOL_PACKET, PACKET_STATISTICS, &seen, &size) ? errno : 0;
+    if (errno || seen.tp_drops) fail("capture all packets (%u are missing)", seen.tp_drops);
   }
   return NULL;
 }
