@@ -13,6 +13,7 @@ import msgspec
 from netctrl.cli.app import as_json, new_app, progress_bar, report, run, say
 from netctrl.cli.options import JOBS, Kind, kind, option, positional, whole
 from netctrl.core.errors import InvalidValue, checked_jobs
+from netctrl.core.files import made_folder
 from netctrl.core.units import DURATION_TAKES, SIZE_TAKES, format_quantity, parse_duration, parse_size
 
 _MIN_MEMORY, _MAX_MEMORY = 64 * 2**20, 64 * 2**30
@@ -50,11 +51,16 @@ def build(
     source: Annotated[
         str | None, option("PATH", "tree or tarball of a kernel; by default Debian's linux-source package")
     ] = None,
+    add: Annotated[
+        tuple[str, ...], option("FILE", "own C file to build in, such as tcp_mine.c, or its header; may be repeated")
+    ] = (),
     n_jobs: Annotated[int, JOBS("number of processes, -1: one for each core", default="1")] = 1,
     dry_run: Annotated[bool, option("", "say what would be built, or what is missing; build nothing")] = False,
     json: Annotated[bool, option("", "print one JSON object and nothing else")] = False,
 ) -> int:
     """Builds a kernel into the user's cache, about five minutes of one core; a second call finds it.
+
+    Objects of an own tree, or with own files, are kept: the next build compiles what has changed.
 
     Examples
     --------
@@ -67,7 +73,8 @@ def build(
     if dry_run:
         return _planned(source, json)
     with progress_bar("building the kernel") as bar:
-        kernel = build_kernel(source, jobs=jobs, progress=None if bar is None else lambda _, share: bar(share))
+        told = None if bar is None else lambda _, share: bar(share)
+        kernel = build_kernel(source, add=add, jobs=jobs, progress=told)
     if json:
         return say(as_json(_content(kernel)))
     rows = [
@@ -77,6 +84,7 @@ def build(
         ("compiler", kernel.compiler),
         ("built in", format_quantity(round(kernel.build_s), "s")),
         ("without", ", ".join(kernel.absent) or "nothing that was asked for"),
+        *([("to use it", f"NETCTRL_KERNEL={kernel.version}")] if add else []),
     ]
     return say(report(f"Linux {kernel.version}", rows))
 
@@ -159,15 +167,10 @@ def _shown(ended: Any) -> int:
 
 
 def _empty(output: str) -> Path:
-    folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        empty = not any(folder.iterdir())
-    except OSError as error:
-        raise InvalidValue("output", output, f"a folder that can be written (here: {error.strerror})") from None
-    if not empty:
+    folder = made_folder("output", output)
+    if any(folder.iterdir()):
         raise InvalidValue("output", output, "an empty folder, or one that doesn't exist yet")
-    return folder.absolute()
+    return folder
 
 
 def _content(kernel: Any) -> dict[str, Any]:

@@ -57,6 +57,9 @@ def simulate(
     ] = None,
     runs: Annotated[int | None, RUNS(f"number of runs of a network's scenario, for 95 % intervals ({_RUNS})")] = None,
     n_jobs: Annotated[int | None, JOBS(f"for several runs: {JOBS_TAKES}")] = None,
+    pcap: Annotated[
+        str | None, option("FOLDER", "with --engine kernel: save what each link transmits, LINK.pcap")
+    ] = None,
     tracking: References | None = None,
     json: Annotated[bool, option("", "print scenario and figures as one JSON object and nothing else")] = False,
     output: Annotated[
@@ -73,8 +76,8 @@ def simulate(
     netctrl simulate arc-staircase-bulk
     netctrl simulate arc-staircase-bulk --compare fluid,packet --runs 2
     """
-    if compare is not None and (plot is not None or engine is not None or output is not None):
-        raise InvalidValue("compare", compare, "no --engine, --plot or -o: it prints one table")
+    if compare is not None and any(each is not None for each in (plot, engine, output, pcap)):
+        raise InvalidValue("compare", compare, "no --engine, --plot, --pcap or -o: it prints one table")
     files = {"output": output, "plot": plot, "report": page}
     check_files(files, design, endings=ENDINGS | {"output": RESULT_SUFFIXES})
     case = with_references(read_case(scenario, design, seed), tracking)
@@ -92,7 +95,7 @@ def simulate(
     options: dict[str, Any] = {"runs": runs or (_RUNS if several and chosen == "fluid" else 1), "n_jobs": n_jobs or 1}
     try:
         with progress_bar("simulating") as progress:
-            result = simulate(case, chosen, **options, progress=progress, argv=invocation(), inputs=inputs)
+            result = simulate(case, chosen, **options, pcap=pcap, progress=progress, argv=invocation(), inputs=inputs)
     except InvalidValue as error:
         raise refused(error, scenario, design) from None
     write_all(

@@ -90,6 +90,18 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise FileError(path, "permission denied")
 
 
+def made_folder(field: str, path: str | os.PathLike[str]) -> Path:
+    """A folder, made where it doesn't exist; InvalidValue names the field where it can't be."""
+    from netctrl.core.errors import InvalidValue
+
+    folder = Path(path).absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidValue(field, str(path), f"a folder that can be written (here: {error.strerror})") from None
+    return folder
+
+
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     """Write to a temporary file in the same folder and rename it; an error leaves the old file and nothing else.
 

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from netctrl.core.errors import InvalidValue, checked_function, checked_jobs, checked_whole, checked_word
+from netctrl.core.files import made_folder
 from netctrl.core.register import ENGINES
 from netctrl.engines.case import Case, case_of, kind_of, words_of
 from netctrl.model.io.provenance import Provenance, provenance
@@ -33,7 +34,7 @@ class Job(NamedTuple):
     """Number of runs of a scenario under demands, each with its own traffic."""
     n_jobs: int = 1
     options: Mapping[str, Any] = MappingProxyType({})
-    """Options of packets under demands: `sampled_delays`."""
+    """Options of packets under demands: `sampled_delays`; of the kernel: `pcap`, a folder."""
     first_run: int = 0
     """Number of the first run."""
     watch: bool = True
@@ -156,6 +157,7 @@ def simulate(
     design: AnyDesign | str | os.PathLike[str] | None = None,
     runs: int = 1,
     n_jobs: int = 1,
+    pcap: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     argv: Iterable[str] = (),
     inputs: Iterable[Path] = (),
@@ -178,6 +180,9 @@ def simulate(
         Number of runs of a scenario under demands, each with its own.
     n_jobs : int
         Number of processes for several runs, −1: one for each core.
+    pcap : path, optional
+        Folder for what each link transmits, as LINK.pcap (`netctrl.kernel.scenarios.run.run_scenario`); only with the
+        engine "kernel".
     progress : callable, optional
         Called from time to time with the share done, from 0 to 1.
     argv, inputs : iterable of str and of Path
@@ -217,5 +222,8 @@ def simulate(
         checked_function("progress", progress)
     checked_whole("runs", runs, "a whole number from 1 to 1000000", at_least=1, at_most=1_000_000)
     case = case_of(scenario, design)
-    job = Job(progress, tuple(argv), tuple(inputs), runs, checked_jobs(n_jobs))
-    return engine_for(case, engine).run(case, job)
+    chosen = engine_for(case, engine)
+    if pcap is not None and chosen.name != "kernel":
+        raise InvalidValue("pcap", str(pcap), f"nothing with the engine {chosen.name}: only the kernel's links have it")
+    options = {} if pcap is None else {"pcap": made_folder("pcap", pcap)}
+    return chosen.run(case, Job(progress, tuple(argv), tuple(inputs), runs, checked_jobs(n_jobs), options))

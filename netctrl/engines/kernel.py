@@ -41,7 +41,8 @@ def _queues(case: Case, job: Job) -> Result:
     control = flow_links(scenario, case.design if isinstance(case.design, LinkDesign) else None)
     track = track_plan(scenario, case.design) if isinstance(scenario.control, Track) else None
     gates = gate_draws(scenario) if gated_groups(scenario) else {}
-    result = run_scenario(scenario, draws, made, demands=demands, control=control, track=track, gates=gates)
+    pcap = job.options.get("pcap")
+    result = run_scenario(scenario, draws, made, demands=demands, control=control, track=track, gates=gates, pcap=pcap)
     if job.progress is not None:
         job.progress(1.0)
     return result
@@ -52,6 +53,10 @@ def _network(case: Case, job: Job) -> Result:
     from netctrl.sim.fluid.traffic import draw_flows
     from netctrl.sim.network.plan import link_plan, run_draws
 
+    if job.options.get("pcap") is not None:
+        raise InvalidValue(
+            "pcap", str(job.options["pcap"]), "nothing for a network under demands, which runs many times"
+        )
     if job.options.get("sampled_delays"):
         raise InvalidValue("sampled_delays", True, "false: the kernel has the links' delays")
     scenario, runs, plan = case.scenario, job.numbers, link_plan(case.scenario, link_rate_law(case))

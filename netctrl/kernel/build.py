@@ -2,7 +2,8 @@
 
 A kernel is kept in a folder named by its version and a hash of the source, the configuration and the compiler: `linux`,
 its `config`, and `kernel.json` with the SHA-256 of the program. A build that fails or is killed leaves its objects, and
-the next one of the same source, configuration and compiler goes on with them. The guest's first process, the program
+the next one of the same source, configuration and compiler goes on with them. Objects of an own tree, or with files
+added, are kept, so that only what has changed is compiled again. The guest's first process, the program
 that starts a kernel and the library loaded before it are compiled apart, in seconds.
 """
 
@@ -28,7 +29,7 @@ import msgspec
 from netctrl.core.errors import NetctrlError
 from netctrl.core.files import sha256, user_cache
 from netctrl.kernel.config import HZ, OPTIONAL, fragment, not_kept, read_config, root_kconfig
-from netctrl.kernel.source import Source, find_source, read_version, unpack
+from netctrl.kernel.source import Source, find_source, overlay, read_added, read_version, unpack
 
 CHOICE = "NETCTRL_KERNEL"
 """Environment variable: version or folder of the kernel to use, instead of the newest."""
@@ -37,6 +38,7 @@ _HEADERS = {"libelf.h": "libelf-dev"}
 _PROBE_S, _MAKE_S, _GUEST_S = 20.0, 4 * 3600.0, 300.0
 _EXPECTED_STEPS = 800
 _LAST_LINES = 12
+_KEPT = 4  # kernels of one version with files added; folders of objects
 _SHARE_UNPACKED = 0.1
 _SETTINGS = {"LC_ALL": "C", "MAKEFLAGS": "", "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "netctrl"}
 _SETTINGS |= {"KBUILD_BUILD_HOST": "netctrl", "KBUILD_BUILD_VERSION": "1"}  # of a resumed build too
@@ -48,11 +50,11 @@ class Kernel(msgspec.Struct, frozen=True, kw_only=True):
     """A built kernel."""
 
     version: str
-    """As `uname -r` says."""
+    """As `uname -r` says, and `+NAME` for each C file that was added."""
     sha256: str
     """Of the program."""
     source: str
-    """Name of the tree or tarball."""
+    """Name of the tree or tarball, and of files that were added, with the beginnings of their SHA-256."""
     compiler: str
     """First line of what the compiler says of itself."""
     absent: tuple[str, ...]
@@ -102,7 +104,8 @@ def _has_header(header: str) -> bool:
 
 
 def kernels() -> list[Kernel]:
-    """Built kernels in the user's cache, the newest version last."""
+    """Built kernels in the user's cache: first those with files added, then by version, then by when they were built or
+    asked for."""
     found = []
     for folder in _cache("linux").glob("*/kernel.json"):
         try:
@@ -111,11 +114,12 @@ def kernels() -> list[Kernel]:
             continue
         if (folder.parent / "linux").is_file():
             found.append((folder.stat().st_mtime_ns, msgspec.structs.replace(kernel, folder=str(folder.parent))))
-    return [kernel for _, kernel in sorted(found, key=lambda each: (_numbers(each[1].version), each[0]))]
+    found.sort(key=lambda each: ("+" not in each[1].version, _numbers(each[1].version), each[0]))
+    return [kernel for _, kernel in found]
 
 
 def chosen_kernel(choice: str | None = None) -> Kernel:
-    """The kernel to run: of this version or folder, or NETCTRL_KERNEL's, or the newest.
+    """The kernel to run: of this version or folder, or NETCTRL_KERNEL's, or the newest without files added.
 
     Raises
     ------
@@ -136,7 +140,11 @@ def chosen_kernel(choice: str | None = None) -> Kernel:
 
 
 def build_kernel(
-    given: str | os.PathLike[str] | None = None, *, jobs: int = 1, progress: Progress | None = None
+    given: str | os.PathLike[str] | None = None,
+    *,
+    add: Iterable[str | os.PathLike[str]] = (),
+    jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Kernel:
     """Build a kernel, or find the one that was built of the same source, configuration and compiler.
 
@@ -144,6 +152,9 @@ def build_kernel(
     ----------
     given : path, optional
         Tree or tarball; by default the newest of Debian's `linux-source` packages. A tree is not written to.
+    add : iterable of path, optional
+        Own C files that are built in, such as a congestion control or a queueing discipline, and their headers
+        (`netctrl.kernel.source.read_added`).
     jobs : int
         How many processes compile; -1: one for each core.
     progress : callable, optional
@@ -154,37 +165,59 @@ def build_kernel(
     NetctrlError
         No source, a missing tool, or a build that fails, with the compiler's last lines.
     """
-    source = find_source(given)
+    source, added = find_source(given), read_added(add)
     missing = missing_tools()
     if missing is not None:
         raise NetctrlError(f"this machine has no {missing}")
     compiler = _first_line(["gcc", "--version"])
-    key = _key(source.stamp, fragment() + str(HZ), compiler)
-    cache = _cache("linux")
+    settings = fragment() + str(HZ), compiler
+    key = _key(source.stamp, *settings, *(f"{name} {_sha256(content)}" for name, content in added.items()))
+    cache, tree = _cache("linux"), source.path.is_dir()
+    objects = cache / f"objects-{_key(str(source.path) if tree else source.stamp, *settings)}"
+    work = objects if added or tree else cache / f"building-{key}"
     with _alone(cache):
-        for left in set(cache.glob("building-*")) - {cache / f"building-{key}"}:
+        for left in set(cache.glob("building-*")) - {work}:
             shutil.rmtree(left, ignore_errors=True)
         for kernel in kernels():
             if kernel.folder.endswith(key):
+                os.utime(Path(kernel.folder) / "kernel.json")
                 return kernel
         count = len(os.sched_getaffinity(0)) if jobs == -1 else jobs
-        return _built(source, compiler, key, cache, count, progress or (lambda *_: None))
+        kernel = _built(source, added, compiler, key, work, count, progress or (lambda *_: None))
+        if work == objects:
+            os.utime(work)
+            _keep_newest(cache.glob("objects-*"))
+            _keep_newest(Path(each.folder) for each in kernels() if added and each.version == kernel.version)
+        else:
+            shutil.rmtree(work, ignore_errors=True)
+        return kernel
 
 
-def _built(source: Source, compiler: str, key: str, cache: Path, jobs: int, progress: Progress) -> Kernel:
+def _keep_newest(folders: Iterable[Path]) -> None:
+    for each in sorted(folders, key=lambda folder: folder.stat().st_mtime_ns)[:-_KEPT]:
+        shutil.rmtree(each, ignore_errors=True)
+
+
+def _built(
+    source: Source, added: Mapping[str, bytes], compiler: str, key: str, work: Path, jobs: int, progress: Progress
+) -> Kernel:
+    """In a folder, with the objects that an earlier build has left there."""
     begin = time.monotonic()
-    work = cache / f"building-{key}"  # a build that fails or is killed goes on here
     made = work / "made"
     made.mkdir(parents=True, exist_ok=True)
     tree = source.path
     if not tree.is_dir():
         tree = _unpacked(tree, work, progress)
-    version = read_version(tree)
+    if work.name.startswith("objects-"):
+        overlay(tree, work / "with", added, made)
+        tree = work / "with"
+    version = read_version(tree) + "".join(f"+{Path(name).stem}" for name in added if name.endswith(".c"))
     (made / "Kconfig.netctrl").write_text(root_kconfig((tree / "Kconfig").read_text(encoding="utf-8")))
     make = ["make", "-C", str(tree), "ARCH=um", f"O={made}", f"KBUILD_KCONFIG={made / 'Kconfig.netctrl'}"]
-    _make([*make, "tinyconfig"])
-    with (made / ".config").open("a", encoding="utf-8") as file:
-        file.write(fragment())
+    if not (made / "linux").exists():  # else it has these options already
+        _make([*make, "tinyconfig"])
+        with (made / ".config").open("a", encoding="utf-8") as file:
+            file.write(fragment())
     _make([*make, "olddefconfig"])
     config = (made / ".config").read_text(encoding="utf-8")
     on = read_config(config)
@@ -208,15 +241,14 @@ def _built(source: Source, compiler: str, key: str, cache: Path, jobs: int, prog
     kernel = Kernel(
         version=version,
         sha256=sha256(kept / "linux"),
-        source=source.path.name,
+        source=" + ".join((source.path.name, *(f"{Path(n).name} {_sha256(c)[:8]}" for n, c in added.items()))),
         compiler=compiler,
         absent=tuple(name for name in OPTIONAL if name not in on),
         build_s=time.monotonic() - begin,
     )
     (kept / "kernel.json").write_bytes(msgspec.json.format(msgspec.json.encode(kernel)))
-    place = cache / f"{version}-{key}"
+    place = work.parent / f"{version}-{key}"
     kept.rename(place)
-    shutil.rmtree(work, ignore_errors=True)
     progress(f"built Linux {version}", 1.0)
     return msgspec.structs.replace(kernel, folder=str(place))
 
@@ -282,6 +314,7 @@ def toolchain(kernel: Kernel) -> dict[str, str]:
     return {
         "linux": kernel.version,
         "linux sha256": kernel.sha256,
+        "linux source": kernel.source,
         "compiler": kernel.compiler,
         "libc": _first_line(["ldd", "--version"]) if shutil.which("ldd") else "unknown",
         "guest sha256": sha256(build_guest().first_process),
@@ -330,8 +363,12 @@ def _first_line(command: list[str]) -> str:
     return made.stdout.partition("\n")[0]
 
 
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
 def _key(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+    return _sha256("\0".join(parts).encode())[:16]
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -61,6 +61,7 @@ class _Kind(IntEnum):
     PROGRAM = 10
     RUN = 11
     WEB = 12
+    CAPTURE = 13
 
 
 class Answer(IntEnum):
@@ -216,6 +217,12 @@ class PlanWriter:
         texts = [program.folder, *program.words, *settings]
         head = struct.pack("=QIIII", _ns(at_s), namespace, way, len(program.words), len(settings))
         self._add(_Kind.PROGRAM, head + b"".join(os.fsencode(text) + b"\0" for text in texts))
+
+    def capture(self, namespace: int, index: int, file: str, most_bytes: int) -> None:
+        """Write what an interface transmits to a pcap file in the folder of results: the beginnings of packets, and
+        when each begins, to at most so many bytes."""
+        body = struct.pack("=QII", most_bytes, namespace, index)
+        self._add(_Kind.CAPTURE, body + f"{file}\0".encode())
 
     def run(self, duration_s: float, grace_s: float) -> None:
         """End the machine after this time; transfers and arrivals may go on for the grace."""

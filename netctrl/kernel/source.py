@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,10 @@ DEBIAN = Path("/usr/src")
 REMEDY = "`apt-get install linux-source`, or `--source` with the tree or tarball of a kernel"
 _SUFFIXES = (".tar.xz", ".tar.gz", ".tar.bz2", ".tar")
 _MOST_BYTES, _MOST_FILES = 8 * 2**30, 500_000
+_TCP, _SCHED = "net/ipv4", "net/sched"
+_OPEN = (".", "net", _TCP, _SCHED)  # folders in which files can be added
+_ADDED = re.compile(r"[A-Za-z]\w*\.[ch]")
+_MOST_ADDED = 2**24
 _NEEDED = ("Makefile", "arch/um/Makefile")
 _OTHERS = re.compile(r"[^/]+/(arch/(?!um/|x86/)[^/]+/|Documentation/)(?!(.*/)?Kconfig[^/]*$)")
 
@@ -47,6 +51,8 @@ def find_source(given: str | os.PathLike[str] | None = None) -> Source:
         for name in _NEEDED:
             if not (path / name).is_file():
                 raise NetctrlError(f"{path} is not a tree of the Linux kernel: it has no {name}")
+        if (path / ".config").exists():  # make would take its objects for ours
+            raise NetctrlError(f"{path} was built in place: `make mrproper` there, or give a `git worktree` of it")
         return Source(path, _stamp_of_tree(path))
     if not path.is_file():
         raise NetctrlError(f"{path}: no such file or folder; takes the tree or tarball of a kernel")
@@ -81,6 +87,68 @@ def _files(folder: Path) -> Iterator[str]:
             else:
                 seen = entry.stat(follow_symlinks=False)
                 yield f"{entry.path} {seen.st_size} {seen.st_mtime_ns}\n"
+
+
+def read_added(paths: Iterable[str | os.PathLike[str]]) -> dict[str, bytes]:
+    """Places in a tree of C files to add, with their contents: a queue's (`sch_*.c`) in net/sched, all others in
+    net/ipv4; headers beside each.
+
+    Raises
+    ------
+    NetctrlError
+        No such file, no C file, two of one name, or more than 16 MiB.
+    """
+    given: dict[str, bytes] = {}
+    for path in map(Path, paths):
+        if not _ADDED.fullmatch(path.name) or path.name in given:
+            raise NetctrlError(f"{path} can't be added: takes files NAME.c and NAME.h, each name once")
+        if not path.is_file() or path.stat().st_size > _MOST_ADDED:
+            raise NetctrlError(f"{path} can't be added: no file, or one of more than 16 MiB")
+        given[path.name] = path.read_bytes()
+    folders = {name: _SCHED if name.startswith("sch_") else _TCP for name in given if name.endswith(".c")}
+    return {
+        f"{folder}/{name}": content
+        for name, content in given.items()
+        for folder in ([folders[name]] if name in folders else sorted({*folders.values()}))
+    }
+
+
+def overlay(tree: Path, place: Path, added: Mapping[str, bytes], made: Path) -> None:
+    """A tree of links to another one, with files added and built in; neither the other one nor what is unchanged here
+    is written to, so that make sees what is new.
+
+    Parameters
+    ----------
+    tree, place : Path
+        The other tree, and this one.
+    added : mapping
+        From `read_added`; a file of the tree with the same place gives way.
+    made : Path
+        Folder of the objects, from which that of a file goes which is no longer added.
+    """
+    files = dict(added)
+    for folder in (_TCP, _SCHED):
+        text = (tree / folder / "Makefile").read_text(encoding="utf-8")
+        objects = [f"{Path(name).stem}.o" for name in added if name.startswith(folder) and name.endswith(".c")]
+        lines = [f"obj-y += {each}" for each in objects if not re.search(rf"\b{re.escape(each)}\b", text)]
+        files[f"{folder}/Makefile"] = "\n".join((text, *lines, "")).encode()
+    for folder in _OPEN:
+        (place / folder).mkdir(parents=True, exist_ok=True)
+        for old in (place / folder).iterdir():
+            name = os.path.normpath(old.relative_to(place))
+            if old.is_symlink():
+                old.unlink()
+            elif name not in files and name not in _OPEN:
+                old.unlink()
+                (made / name).with_suffix(".o").unlink(missing_ok=True)
+        for each in (tree / folder).iterdir():
+            name = os.path.normpath(each.relative_to(tree))
+            if name not in files and name not in _OPEN:
+                (place / name).symlink_to(each)
+    for name, content in files.items():
+        file = place / name
+        if not file.is_file() or file.read_bytes() != content:
+            file.write_bytes(content)
 
 
 def read_version(tree: Path) -> str:

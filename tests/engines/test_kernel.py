@@ -63,6 +63,16 @@ def test_a_sender_that_it_lacks_is_named() -> None:
     assert "senders but reno, cubic" in str(supports(scenario_with(sender="hpcc"))["kernel"])
 
 
+def test_a_sender_that_only_the_kernel_has_is_for_its_lab() -> None:
+    lacks = supports(scenario_with(sender={"kind": "kernel", "name": "bbr_mine"}))
+    assert "Linux kernel" in str(lacks["packet"])
+    assert "Linux kernel" in str(lacks["ns3"])
+    assert "no senders but reno" in f"no {lacks['fluid']}"
+    assert lacks["kernel"] is None or "kernel to run here" in lacks["kernel"]
+    with pytest.raises(InvalidValue, match="at most 15 characters"):
+        scenario_with(sender={"kind": "kernel", "name": "a_name_too_long_"})
+
+
 @pytest.mark.needs("lab")
 def test_it_is_compared_and_swept_as_the_others() -> None:
     scenario = scenario_with(buffer="60kB")

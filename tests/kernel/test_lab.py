@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.core.errors import NetctrlError
+from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.kernel.plan import TRANSFER, Answer, PlanWriter, read_results
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.pie import PieQueue
 from netctrl.laws.disciplines import FqCodelQueue, KernelQueue
+from netctrl.laws.rate.records import KernelTcp
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Stream, Web
@@ -230,6 +231,50 @@ def test_dctcp_marks_and_echoes_each_packet(scenario_of) -> None:
     dctcp = netctrl.simulate(scenario_of(queue, sender="dctcp", count=2, **options), "kernel").between(3.0).of("line")
     assert dctcp["utilization"] > 0.98
     assert 10e3 < dctcp["backlog"] < 60e3
+
+
+def test_any_control_of_the_kernel_is_a_sender_by_its_name(scenario_of, results_of) -> None:
+    others = ("bic", "cdg", "highspeed", "hybla", "illinois", "lp", "nv", "scalable", "veno", "westwood", "yeah")
+    named = [KernelTcp(name=name) for name in others]
+    flows = [Flow(id=each.name, path=("line",), rtt="20ms", count=1, sender=each) for each in named]
+    result = netctrl.simulate(scenario_of(None, *flows), "kernel")
+    assert all(result["goodput", each.name] > 0.0 for each in named)
+    assert results_of(scenario_of(sender=KernelTcp(name="bbr"))) == results_of(scenario_of(sender="bbr"))
+    with pytest.raises(NetctrlError, match=r"take the congestion control mine \(there are reno .*cubic.*\): No such"):
+        netctrl.simulate(scenario_of(sender=KernelTcp(name="mine")), "kernel")
+
+
+def read_pcap(content: bytes) -> np.ndarray:
+    """Time [s], and length of each packet [byte], of a pcap file with nanoseconds; one with other headers fails."""
+    magic, major, minor, _, _, snap, link = struct.unpack_from("=IHHiIII", content)
+    assert (magic, major, minor, snap, link) == (0xA1B23C4D, 2, 4, 128, 1)
+    rows, at = [], 24
+    while at < len(content):
+        seconds, rest, kept, length = struct.unpack_from("=IIII", content, at)
+        assert kept == min(length, snap)
+        assert content[at + 28 : at + 30] == b"\x08\x00"  # IPv4
+        assert struct.unpack_from(">H", content, at + 32) == (length - 14,)
+        rows.append((seconds + rest * 1e-9, length))
+        at += 16 + kept
+    assert at == len(content)
+    return np.array(rows)
+
+
+def test_what_a_link_transmits_is_captured(scenario_of, tmp_path) -> None:
+    """All bytes of it, each packet's transmission after the one before."""
+    scenario, folder = scenario_of(count=2), tmp_path / "new" / "folder"
+    result = netctrl.simulate(scenario, "kernel", pcap=folder)
+    assert [path.name for path in folder.iterdir()] == ["line.pcap"]
+    time_s, length = read_pcap((folder / "line.pcap").read_bytes()).T
+    assert length.sum() == pytest.approx(result.series["departed"][0].sum(), abs=2 * 1514)
+    assert 0.0 < time_s[0] < time_s[-1] < 5.0
+    gaps, taken = np.diff(time_s), length[:-1] * 8 / 10e6
+    assert np.all(gaps > taken - 2e-6)
+    assert np.median(gaps[length[:-1] == 1514]) == pytest.approx(1514 * 8 / 10e6, rel=1e-3)
+    plain = netctrl.simulate(scenario, "kernel")
+    assert plain["throughput", "line"] == pytest.approx(result["throughput", "line"], rel=1e-3)
+    with pytest.raises(InvalidValue, match="only the kernel's links"):
+        netctrl.simulate(scenario, "packet", pcap=folder)
 
 
 def test_what_the_kernel_refuses_is_said_with_its_own_words(scenario_of) -> None:

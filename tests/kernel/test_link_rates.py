@@ -12,11 +12,14 @@ from netctrl.design.mpc.file import mpc_from_file
 from netctrl.engines.case import case_of
 from netctrl.engines.engine import supports
 from netctrl.kernel.plan import read_results
+from netctrl.kernel.programs import read_record
+from netctrl.kernel.scenarios import run
 from netctrl.kernel.scenarios.link_control import rater_task
 from netctrl.kernel.scenarios.planner import plan_scenario
-from netctrl.kernel.scenarios.rater import least_rates
+from netctrl.kernel.scenarios.rater import RaterTask, least_rates
 from netctrl.laws.aqm.arc import ArcQueue
 from netctrl.laws.aqm.pie import PieQueue
+from netctrl.laws.link_rate.distributed_step import measure_links
 from netctrl.model import network
 from netctrl.model.datasets import problem_path
 from netctrl.model.design.design import HftracDesign
@@ -116,6 +119,24 @@ def test_a_factor_is_of_the_named_links() -> None:
 
 
 @pytest.mark.needs("lab")
+def test_a_law_is_compiled_before_the_run_as_the_program_inside_calls_it(design, monkeypatch) -> None:
+    """What is compiled inside isn't kept: each run would compile it again."""
+    scenario, counts = row(*demands()), []
+
+    def inside(writer, kernel, guest, folder, **_):
+        for _ in range(2):
+            counts.append(len(measure_links.signatures))
+            read_record(folder, RaterTask).warm_up()
+        return []
+
+    monkeypatch.setattr(run, "run_plan", inside)
+    monkeypatch.setattr(run, "build_guest", lambda: None)
+    control = flow_links(scenario, design)
+    made = plan_scenario(scenario, draw_flows(scenario, merged=False), demands=draw_demands(scenario), control=control)
+    run._results(made, None, 1, (rater_task(control, scenario, made.places),))
+    assert counts[0] == counts[1] > 0
+
+
 def test_what_is_not_for_a_design_is_refused(design) -> None:
     assert supports(case_of(row(*demands()), design))["kernel"] is None
     longer = tuple(msgspec.structs.replace(link, delay=6e-3) for link in row(*demands()).links)

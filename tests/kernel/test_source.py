@@ -16,6 +16,9 @@ from netctrl.kernel.config import HZ, OPTIONS, fragment, not_kept, read_config
 def tree_at(folder: Path) -> Path:
     (folder / "arch/um").mkdir(parents=True)
     (folder / "arch/um/Makefile").write_text("")
+    for part in ("ipv4", "sched"):
+        (folder / "net" / part).mkdir(parents=True)
+        (folder / "net" / part / "Makefile").write_text("obj-y := tcp_cubic.o\n")
     (folder / "Makefile").write_text("VERSION = 6\nPATCHLEVEL = 1\nSUBLEVEL = 192\nEXTRAVERSION = -rc1\nNAME = x\n")
     return folder
 
@@ -152,18 +155,100 @@ $(O)/one.o: $(CURDIR)/one.c
 """
 
 
+def fake_tree(folder: Path, log: Path, broken: Path) -> Path:
+    tree = tree_at(folder)
+    (tree / "Makefile").write_text(FAKE.replace("$(CURDIR)/log", str(log)).replace("$(CURDIR)/broken", str(broken)))
+    (tree / "Kconfig").write_text('mainmenu "x"\n')
+    (tree / "config").write_text(fragment() + f"CONFIG_HZ={HZ}\n")
+    (tree / "one.c").write_text("")
+    return tree
+
+
+def own(folder: Path, *texts: tuple[str, str]) -> list[Path]:
+    folder.mkdir(exist_ok=True)
+    for name, text in texts:
+        (folder / name).write_text(text)
+    return [folder / name for name, _ in texts]
+
+
+def test_added_files_are_built_in_and_the_tree_stays(tmp_path) -> None:
+    tree, place, made = tree_at(tmp_path / "linux"), tmp_path / "with", tmp_path / "made"
+    (tree / "net/ipv4/tcp_cubic.c").write_text("theirs")
+    before = source.find_source(tree).stamp
+    mine = own(
+        tmp_path / "own", ("tcp_mine.c", "mine"), ("sch_mine.c", "queue"), ("mine.h", "both"), ("tcp_cubic.c", "my")
+    )
+    source.overlay(tree, place, source.read_added(mine), made)
+    read = {str(path.relative_to(place)): path.read_text() for path in place.rglob("*") if path.is_file()}
+    assert read["net/ipv4/Makefile"].split() == ["obj-y", ":=", "tcp_cubic.o", "obj-y", "+=", "tcp_mine.o"]
+    assert read["net/sched/Makefile"].split() == ["obj-y", ":=", "tcp_cubic.o", "obj-y", "+=", "sch_mine.o"]
+    assert (read["net/ipv4/tcp_mine.c"], read["net/sched/sch_mine.c"], read["net/ipv4/tcp_cubic.c"]) == (
+        "mine",
+        "queue",
+        "my",
+    )
+    assert read["net/ipv4/mine.h"] == read["net/sched/mine.h"] == "both"
+    assert read["Makefile"] == (tree / "Makefile").read_text()
+    assert source.find_source(tree).stamp == before
+    times = {path: path.stat().st_mtime_ns for path in place.rglob("*.c")}
+    source.overlay(tree, place, source.read_added(mine), made)
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*.c")} == times
+    (made / "net/ipv4").mkdir(parents=True)
+    (made / "net/ipv4/tcp_cubic.o").write_text("of my")
+    source.overlay(tree, place, {}, made)
+    assert (place / "net/ipv4/tcp_cubic.c").read_text() == "theirs"
+    assert not (made / "net/ipv4/tcp_cubic.o").exists()
+    assert not (place / "net/ipv4/tcp_mine.c").exists()
+
+
+def test_what_can_t_be_added_is_said(tmp_path) -> None:
+    (first,) = own(tmp_path / "a", ("tcp_mine.c", ""))
+    (second,) = own(tmp_path / "b", ("tcp_mine.c", ""))
+    for given in (
+        [first, second],
+        [tmp_path / "x.c"],
+        own(tmp_path / "c", ("a b.c", "")),
+        own(tmp_path / "d", ("x.S", "")),
+    ):
+        with pytest.raises(NetctrlError, match="can't be added"):
+            source.read_added(given)
+    tree = tree_at(tmp_path / "linux")
+    (tree / ".config").write_text("")
+    with pytest.raises(NetctrlError, match="make mrproper"):
+        source.find_source(tree)
+
+
+@pytest.mark.needs("compiler")
+def test_a_tree_is_built_again_from_its_objects(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NETCTRL_KERNEL", raising=False)
+    monkeypatch.setattr(build, "missing_tools", lambda: None)
+    log = tmp_path / "log"
+    tree = fake_tree(tmp_path / "linux", log, tmp_path / "broken")
+    plain = build.build_kernel(tree)
+    (mine,) = own(tmp_path / "own", ("tcp_mine.c", "1"))
+    added = build.build_kernel(tree, add=[mine])
+    mine.write_text("2")
+    changed = build.build_kernel(tree, add=[mine])
+    assert log.read_text() == "compiled\n"
+    assert added.version == changed.version == f"{plain.version}+tcp_mine"
+    assert added.source != changed.source
+    assert len({plain.folder, added.folder, changed.folder}) == 3
+    assert build.chosen_kernel() == plain  # only by its name
+    assert build.chosen_kernel(added.version) == changed
+    mine.write_text("1")
+    assert build.build_kernel(tree, add=[mine]) == added == build.chosen_kernel(added.version)
+    (tree / "one.c").write_text("int x;")
+    build.build_kernel(tree)
+    assert log.read_text() == "compiled\n" * 2
+
+
 @pytest.mark.needs("compiler")
 def test_a_build_goes_on_with_the_objects_of_one_that_failed(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(build, "missing_tools", lambda: None)
-    packed = tmp_path / "packed"
-    tree_at(packed / "linux")
-    log = tmp_path / "log"
-    fake = FAKE.replace("$(CURDIR)/log", str(log)).replace("$(CURDIR)/broken", str(tmp_path / "broken"))
-    (packed / "linux/Makefile").write_text(fake)
-    (packed / "linux/Kconfig").write_text('mainmenu "x"\n')
-    (packed / "linux/config").write_text(fragment() + f"CONFIG_HZ={HZ}\n")
-    (packed / "linux/one.c").write_text("")
+    packed, log = tmp_path / "packed", tmp_path / "log"
+    fake_tree(packed / "linux", log, tmp_path / "broken")
     with tarfile.open(tmp_path / "linux.tar", "w") as archive:
         archive.add(packed / "linux", "linux")
     (tmp_path / "broken").write_text("")

@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
@@ -33,7 +35,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAMESPACE = 1, SYSCTL, NETLINK, CHANGE, WATCH, TCP_SINK, TCP_FLOW, UDP_SINK, UDP_FLOW, PROGRAM, RUN, WEB };
+enum { NAMESPACE = 1, SYSCTL, NETLINK, CHANGE, WATCH, TCP_SINK, TCP_FLOW, UDP_SINK, UDP_FLOW, PROGRAM, RUN, WEB, CAPTURE };
 enum { READING = 1, TRANSFER, ARRIVALS, OBJECT, ENDED, FAILED, STATUS, SAID };
 enum { BESIDE, ALONE, PREPARED }; /* programs */
 
@@ -48,6 +50,7 @@ enum { BESIDE, ALONE, PREPARED }; /* programs */
 #define LOW_WATER (30 * 1024)
 #define BUFFER (64 << 20)
 #define LOOK_NS 10000000ull
+#define SNAP 128u /* of a packet that is captured [byte] */
 #define SECOND 1000000000ull
 #define LINE 3 /* descriptor of a prepared program's line to us */
 #define SO_TXTIME_ 61 /* SO_TXTIME, SCM_TXTIME */
@@ -181,6 +184,7 @@ struct web {
 struct udp_flow { uint32_t namespace, stream, to, port, payload, count; uint64_t times[]; };
 struct program { uint64_t start; uint32_t namespace, way, words, settings; char text[]; };
 struct run { uint64_t duration, grace; };
+struct capture { uint64_t most; uint32_t namespace, index; char file[]; }; /* most [byte] */
 
 struct transfer { const struct tcp_flow *flow; int socket; uint32_t number; };
 
@@ -192,7 +196,12 @@ static uint32_t change_count;
 /* ---- TCP ---- */
 
 static void set_congestion(int socket, const char *name) {
-  CHECK(setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name)), "take the congestion control %s", name);
+  char known[256] = "";
+  if (!setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name, strlen(name))) return;
+  int error = errno, list = open("/proc/sys/net/ipv4/tcp_available_congestion_control", O_RDONLY | O_CLOEXEC);
+  if (list >= 0 && read(list, known, sizeof known - 1) > 0) known[strcspn(known, "\n")] = 0;
+  errno = error;
+  fail("take the congestion control %s (there are %s)", name, known);
 }
 
 /* Something of a given size that is sent over a connection of its own. The sink finds it by the sender's address. */
@@ -514,44 +523,100 @@ static void *udp_flow(void *what) {
   return NULL;
 }
 
+/* Packets that have come, the beginnings of them, and when [ns after time 0]. */
+struct batch {
+  int socket;
+  size_t size; /* of a beginning */
+  char *starts;
+  uint64_t at[BATCH];
+  struct mmsghdr messages[BATCH];
+  struct iovec parts[BATCH];
+  char controls[BATCH][128];
+};
+
+static struct batch *batch_of(int socket, size_t size) {
+  struct batch *made = calloc(1, sizeof *made);
+  CHECK(socket, "open a socket for packets");
+  if (!made || !(made->starts = calloc(BATCH, size))) fail("memory for packets");
+  made->socket = socket;
+  made->size = size;
+  set(socket, SOL_SOCKET, SO_RCVBUFFORCE, 4 * BUFFER, "SO_RCVBUFFORCE");
+  set(socket, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
+  return made;
+}
+
+/* How many have come, at most BATCH. */
+static int receive(struct batch *batch) {
+  for (int k = 0; k < BATCH; k++) {
+    batch->parts[k] = (struct iovec){batch->starts + k * batch->size, batch->size};
+    batch->messages[k].msg_hdr = (struct msghdr){.msg_iov = &batch->parts[k], .msg_iovlen = 1,
+                                                 .msg_control = batch->controls[k],
+                                                 .msg_controllen = sizeof batch->controls[k]};
+  }
+  int got = recvmmsg(batch->socket, batch->messages, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
+  for (int k = 0; k < got; k++) {
+    struct msghdr *head = &batch->messages[k].msg_hdr;
+    struct timespec stamp = {0, 0};
+    for (struct cmsghdr *each = CMSG_FIRSTHDR(head); each; each = CMSG_NXTHDR(head, each))
+      if (each->cmsg_type == SO_TIMESTAMPNS) memcpy(&stamp, CMSG_DATA(each), sizeof stamp);
+    batch->at[k] = stamp.tv_sec * SECOND + stamp.tv_nsec - epoch - begin;
+  }
+  return got;
+}
+
 static void *udp_sink(void *what) {
   const struct sink *sink = what;
   enter(sink->namespace);
-  int made = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  CHECK(made, "open a UDP socket");
-  set(made, SOL_SOCKET, SO_RCVBUFFORCE, 4 * BUFFER, "SO_RCVBUFFORCE");
-  set(made, SOL_SOCKET, SO_TIMESTAMPNS, 1, "SO_TIMESTAMPNS");
+  struct batch *batch = batch_of(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), 8);
   struct sockaddr_in at = place(INADDR_ANY, sink->port);
-  CHECK(bind(made, (struct sockaddr *)&at, sizeof at), "bind UDP port %u", sink->port);
-  struct mmsghdr *messages = calloc(BATCH, sizeof *messages);
-  struct iovec *parts = calloc(BATCH, sizeof *parts);
-  uint32_t(*heads)[2] = calloc(BATCH, sizeof *heads);
-  char(*controls)[128] = calloc(BATCH, sizeof *controls);
-  struct { uint32_t stream, number, bytes, spare; uint64_t at; } rows[BATCH];
-  if (!messages || !parts || !heads || !controls) fail("memory for a sink");
+  CHECK(bind(batch->socket, (struct sockaddr *)&at, sizeof at), "bind UDP port %u", sink->port);
+  struct { uint32_t stream, number, bytes, spare; uint64_t at; } rows[BATCH] = {0};
   for (uint64_t due = 0;; due += LOOK_NS) {
     sleep_until(due);
     int got;
     do {
-      for (int k = 0; k < BATCH; k++) {
-        parts[k] = (struct iovec){heads[k], sizeof heads[k]};
-        messages[k].msg_hdr = (struct msghdr){.msg_iov = &parts[k], .msg_iovlen = 1, .msg_control = controls[k],
-                                              .msg_controllen = sizeof controls[k]};
-      }
-      got = recvmmsg(made, messages, BATCH, MSG_DONTWAIT | MSG_TRUNC, NULL);
-      if (got <= 0) break;
+      got = receive(batch);
       for (int k = 0; k < got; k++) {
-        struct timespec stamp = {0, 0};
-        for (struct cmsghdr *each = CMSG_FIRSTHDR(&messages[k].msg_hdr); each; each = CMSG_NXTHDR(&messages[k].msg_hdr, each))
-          if (each->cmsg_type == SO_TIMESTAMPNS) memcpy(&stamp, CMSG_DATA(each), sizeof stamp);
-        rows[k].stream = heads[k][0];
-        rows[k].number = heads[k][1];
-        rows[k].bytes = messages[k].msg_len;
-        rows[k].spare = 0;
-        rows[k].at = stamp.tv_sec * SECOND + stamp.tv_nsec - epoch - begin;
+        memcpy(&rows[k], batch->starts + k * batch->size, batch->size);
+        rows[k].bytes = batch->messages[k].msg_len;
+        rows[k].at = batch->at[k];
       }
-      put(ARRIVALS, rows, got * sizeof *rows, NULL, 0);
+      if (got > 0) put(ARRIVALS, rows, got * sizeof *rows, NULL, 0);
     } while (got == BATCH);
+  }
+  return NULL;
+}
+
+/* Packets as an interface begins to transmit them, as a pcap file with nanoseconds. */
+static void *capture(void *what) {
+  const struct capture *own = what;
+  enter(own->namespace);
+  struct batch *batch = batch_of(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL)), SNAP);
+  struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL), .sll_ifindex = own->index};
+  CHECK(bind(batch->socket, (struct sockaddr *)&at, sizeof at), "capture packets");
+  char path[128];
+  snprintf(path, sizeof path, FOLDER "/%s", own->file);
+  FILE *file = fopen(path, "w");
+  if (!file) fail("open %s", path);
+  struct { uint32_t magic; uint16_t major, minor; uint32_t zone, digits, snap, link; } head = {0xa1b23c4d, 2, 4, 0, 0, SNAP, 1};
+  uint64_t written = fwrite(&head, 1, sizeof head, file);
+  for (uint64_t due = 0;; due = due < ends && due + LOOK_NS > ends ? ends : due + LOOK_NS) {
+    sleep_until(due);
+    int got;
+    do {
+      got = receive(batch);
+      for (int k = 0; k < got; k++) {
+        uint32_t length = batch->messages[k].msg_len, kept = length < SNAP ? length : SNAP;
+        uint32_t row[4] = {batch->at[k] / SECOND, batch->at[k] % SECOND, kept, length};
+        if ((written += sizeof row + kept) > own->most) continue;
+        fwrite(row, 1, sizeof row, file);
+        fwrite(batch->starts + k * SNAP, 1, kept, file);
+      }
+    } while (got == BATCH);
+    struct tpacket_stats seen = {0};
+    socklen_t size = sizeof seen;
+    errno = getsockopt(batch->socket, SOL_PACKET, PACKET_STATISTICS, &seen, &size) ? errno : 0;
+    if (errno || seen.tp_drops) fail("capture all packets (%u are missing)", seen.tp_drops);
   }
   return NULL;
 }
@@ -862,6 +927,7 @@ int main(void) {
     at += 8 + length;
     if (kind == TCP_SINK) thread(tcp_sink, body);
     if (kind == UDP_SINK) thread(udp_sink, body);
+    if (kind == CAPTURE) thread(capture, body);
     if (kind == UDP_FLOW) thread(udp_flow, body);
     if (kind == TCP_FLOW) thread(tcp_flow, &transfers[flow++]);
     if (kind == WATCH) thread(watch, body);

@@ -8,7 +8,7 @@ from netctrl.core.errors import NetctrlError
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
-from netctrl.laws.rate.records import FastSender, sender_name
+from netctrl.laws.rate.records import FastSender, KernelTcp, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.scenario.links import MIN_RTO, impairments
 from netctrl.scenario.network.graph import graph_of
@@ -62,7 +62,7 @@ def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
         if sender is None:
             names = ", ".join(CONGESTION_CONTROLS)
             said = f"flows.{group.id} are {sender_name(group.sender)}"
-            return f"senders but {names}, and paced or cap over one of these ({said})"
+            return f"senders but {names}, paced or cap over one of these, and kind kernel ({said})"
         if isinstance(group.offers, Web) and sender.law is not None:
             return f"Web sessions that a law paces (flows.{group.id})"
     ends = {link.id: (link.source, link.target) for link in scenario.links}
@@ -109,7 +109,7 @@ def network_lacks(scenario: Scenario) -> str | None:
     if isinstance(scenario.control, Backpressure):
         return "backpressure, which looks at each moment into the next queues"
     for each in tcp_of(scenario):
-        if each.sender not in CONGESTION_CONTROLS:
+        if each.sender not in CONGESTION_CONTROLS and not isinstance(each.sender, KernelTcp):
             return f"{sender_name(each.sender)} in the place of demands (flows.{each.id})"
         if isinstance(each.offers, Web):
             return f"Web sessions in the place of demands (flows.{each.id}.offers)"

@@ -58,6 +58,11 @@ def payload_share(packet_size: float) -> float:
     return 1.0 - (_TCP_HEADERS + _STAMPS) / packet_size
 
 
+def capture_file(number: int) -> str:
+    """Name of the file of a link's packets in the folder of results."""
+    return f"{number}.pcap"
+
+
 def plan_scenario(
     scenario: Scenario,
     draws: Sequence[FlowDraw],
@@ -66,6 +71,7 @@ def plan_scenario(
     rates: Mapping[str, float] = MappingProxyType({}),
     control: FlowLinks | None = None,
     gates: Mapping[str, GateDraws] = MappingProxyType({}),
+    capture_bytes: int = 0,
 ) -> KernelPlan:
     """Plan of a scenario, with the flows drawn for each of its groups, one row each.
 
@@ -83,9 +89,13 @@ def plan_scenario(
         Law by which a program sets links' rates (`netctrl.kernel.scenarios.rater`).
     gates : mapping, optional
         Draws of groups with regulators, by their ids.
+    capture_bytes : int
+        Most that is captured of each link, by the files `capture_file` of its number; 0: nothing.
     """
     plan = KernelPlan(scenario, demands, rates, control, gates)
     plan.carry_out(draws)
+    for number, at in enumerate(plan.places.tolist() if capture_bytes else ()):
+        plan.writer.capture(*at, capture_file(number), capture_bytes)
     return plan
 
 

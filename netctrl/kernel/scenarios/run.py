@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from netctrl.core.files import write_atomically
 from netctrl.core.units import NANOSECOND
 from netctrl.kernel.boot import MEMORY_BYTES, WALL_LIMIT_S, run_plan, work_folder
 from netctrl.kernel.build import Kernel, build_guest, chosen_kernel
@@ -18,7 +21,7 @@ from netctrl.kernel.regulated.task import GivenPlan, Left, RegulatedTask, Tracki
 from netctrl.kernel.scenarios.link_control import rater_task
 from netctrl.kernel.scenarios.network import network_figures, network_run
 from netctrl.kernel.scenarios.pacer import PacerTask
-from netctrl.kernel.scenarios.planner import KernelPlan, plan_scenario
+from netctrl.kernel.scenarios.planner import KernelPlan, capture_file, plan_scenario
 from netctrl.kernel.scenarios.rater import RaterTask
 from netctrl.kernel.scenarios.result import simulation_result
 from netctrl.model.io.provenance import Provenance
@@ -32,6 +35,8 @@ from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import FlowDraw
 
 _WHOLE = 1e-9  # of a period
+_CAPTURED = 2**28
+_FILE_NAME = re.compile(r"[\w.-]+")
 
 
 def run_scenario(
@@ -46,6 +51,7 @@ def run_scenario(
     kernel: Kernel | None = None,
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
+    pcap: Path | None = None,
 ) -> Result:
     """Boot a kernel for a scenario, and read what it measured.
 
@@ -69,17 +75,23 @@ def run_scenario(
         By default the one that `chosen_kernel` finds.
     memory_bytes : int
     wall_limit_s : float
+    pcap : Path, optional
+        Folder for what each link transmits, one file LINK.pcap of at most 256 MiB each: the first 128 bytes of each
+        packet, and when its transmission begins, to the nanosecond of the scenario's time. Each costs 256 ns of it.
 
     Raises
     ------
     NetctrlError
-        No kernel is built, or the run fails, as in `netctrl.kernel.boot.run_plan`.
+        No kernel is built, or the run fails, as in `netctrl.kernel.boot.run_plan`; a folder that can't be written.
     """
     kernel = kernel or chosen_kernel()
-    plan = plan_scenario(scenario, draws, demands=demands, rates=static_rates(scenario), control=control, gates=gates)
+    rates, captured = static_rates(scenario), 0 if pcap is None else _CAPTURED
+    plan = plan_scenario(
+        scenario, draws, demands=demands, rates=rates, control=control, gates=gates, capture_bytes=captured
+    )
     task = None if control is None else rater_task(control, scenario, plan.places)
     regulated = regulated_task(scenario, plan, track)
-    results, left = _results(plan, kernel, scenario.seed, (task, regulated), memory_bytes, wall_limit_s)
+    results, left = _results(plan, kernel, scenario.seed, (task, regulated), memory_bytes, wall_limit_s, pcap)
     found = simulation_result(scenario, plan, results, kernel.version, provenance, left)
     if track is None or left is None or left.found is None:
         return found
@@ -144,15 +156,19 @@ def _results(
     tasks: Sequence[RaterTask | RegulatedTask | None],
     memory_bytes: int = MEMORY_BYTES,
     wall_limit_s: float = WALL_LIMIT_S,
+    pcap: Path | None = None,
 ) -> tuple[Sequence[tuple[int, bytes]], Left | None]:
     guest = build_guest()
     with work_folder() as folder:
         for task in filter(None, (*tasks, PacerTask(plan.laws) if plan.laws else None)):
-            task.warm_up()
             write_record(folder, task)
+            read_record(folder, type(task)).warm_up()  # as the program reads it: other arrays would be compiled inside
         results = run_plan(
             plan.writer, kernel, guest, folder, seed=seed, memory_bytes=memory_bytes, wall_limit_s=wall_limit_s
         )
+        for number, link in enumerate(plan.scenario.links if pcap is not None else ()):
+            name = link.id if _FILE_NAME.fullmatch(link.id) else f"link {number}"
+            write_atomically(Path(pcap or "") / f"{name}.pcap", (folder / capture_file(number)).read_bytes())
         return results, read_record(folder, Left) if plan.regulated else None
 
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import rate_record, scheme_of, sender_name
+from netctrl.laws.rate.records import KernelTcp, rate_record, scheme_of, sender_name
 from netctrl.model.law import PacingLaw
 
 CONGESTION_CONTROLS = ("reno", "cubic", "htcp", "vegas", "dctcp", "bbr")
@@ -38,6 +38,8 @@ def kernel_sender(sender: Any, payload_share: float) -> KernelSender | None:
     payload_share : float
         Payload of a packet over its size.
     """
+    if isinstance(sender, KernelTcp):
+        return KernelSender(sender.name)
     if scheme_of(sender) is not None:  # its table's settings would be lost
         return None
     match rate_record(sender):

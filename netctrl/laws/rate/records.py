@@ -17,13 +17,15 @@ from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
-from netctrl.model.io.fields import Rate, number, rate, read_fields, record
+from netctrl.model.io.fields import Rate, identifier, number, rate, read_fields, record
 from netctrl.model.law import PacingLaw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from netctrl.core.names import Registered, SenderName
+
+_LONGEST_NAME = 15  # TCP_CA_NAME_MAX, less the end
 
 
 class FastSender(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="fast"):
@@ -41,9 +43,21 @@ class FastSender(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         read_fields(self, max_rate=rate, gain=number("a gain above 0, to 1e9", above=0.0, at_most=1e9))
 
 
+class KernelTcp(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="kernel"):
+    """TCP with any congestion control that a Linux kernel has, as westwood or your own. Kernel engine only."""
+
+    name: str
+    """The control's name in the kernel."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, name=identifier)
+        if len(self.name) > _LONGEST_NAME:
+            raise InvalidValue("name", self.name, f"at most {_LONGEST_NAME} characters, as in the kernel")
+
+
 RATE_LAWS: tuple[RateSender, ...] = tuple(RATE_SENDERS[name] for name in RATE_SENDERS.usable())
 """Ours first."""
-_RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES, FastSender, RegulatedSender)
+_RECORDS = (*(each.record for each in RATE_LAWS), *SCHEMES, FastSender, KernelTcp, RegulatedSender)
 
 
 def _is_a_word(kind: Any) -> bool:
@@ -58,7 +72,7 @@ _TABLES = [name for name, kind in SENDER_WORDS.items() if issubclass(kind, Sende
 """Words of rate senders that have parameters: short for a table with the defaults."""
 
 if TYPE_CHECKING:
-    Table = SenderRecord | SchemeRecord | FastSender | RegulatedSender | PacingLaw | Mapping[str, Any]
+    Table = SenderRecord | SchemeRecord | FastSender | KernelTcp | RegulatedSender | PacingLaw | Mapping[str, Any]
     Sender = SenderName | Registered | Table | None
 else:
     Sender = reduce(or_, _RECORDS) | str | None
@@ -78,7 +92,7 @@ def read_sender(field: str, value: Any) -> str | SenderRecord | SchemeRecord:
         refuse_unusable(value.__struct_config__.tag if isinstance(value, Struct) else value)
         words, tables = (
             ", ".join([*TCP_SENDERS.usable(), *SENDER_WORDS]),
-            ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable(), "fast", "regulated"]),
+            ", ".join([*RATE_SENDERS.usable(), *WINDOW_LAWS.usable(), "fast", "kernel", "regulated"]),
         )
         raise InvalidValue(field, value, f"one of {words}, or a table whose `kind` is one of {tables}")
     return value

@@ -11,7 +11,7 @@ from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_settings, arx_s
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import FastSender, scheme_of, sender_name
+from netctrl.laws.rate.records import FastSender, KernelTcp, scheme_of, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.record import row_names
 from netctrl.model.law import OwnRatePacer, PacingLaw, TargetRttPacer
@@ -21,6 +21,7 @@ from netctrl.ns3.links import SENDERS
 from netctrl.ns3.records import record_line
 from netctrl.ns3.sources import OWN_SENDERS
 from netctrl.scenario.tcp_aqm.flows import Flow
+from netctrl.scenario.tcp_aqm.lacks import OF_KERNEL
 from netctrl.scenario.tcp_aqm.offers import Bursts, Stream
 
 _ECHOED = ("dctcp", "prague")
@@ -51,6 +52,8 @@ def sender_lack(group: Flow) -> str | None:
         return None if isinstance(group.offers, Stream | Bursts) else f"{name} flows"
     if isinstance(group.sender, RegulatedSender):
         return "TCP behind regulators"
+    if isinstance(group.sender, KernelTcp):
+        return OF_KERNEL
     if isinstance(group.sender, FastSender):
         return f"{name}, which only the fluid has"
     if scheme_of(group.sender) is not None:

@@ -12,6 +12,8 @@ from netctrl.scenario.tcp_aqm.offers import Writes
 
 NOISE = "noise of measured round trips"
 """What `Flow.rtt_noise` asks for."""
+OF_KERNEL = "congestion controls of the Linux kernel, which its lab runs"
+"""What `netctrl.laws.rate.records.KernelTcp` asks for."""
 OTHER_RTO = "a least retransmission timeout of its own"
 """What another `Scenario.min_rto` asks for."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.disciplines import KernelQueue
-from netctrl.laws.rate.records import FastSender, sender_name
+from netctrl.laws.rate.records import FastSender, KernelTcp, sender_name
 from netctrl.laws.targets.pie_packets import pie_lacks
 from netctrl.scenario.network.policy import Backpressure
 from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.lacks import NOISE
+from netctrl.scenario.tcp_aqm.lacks import NOISE, OF_KERNEL
 
 
 def flows_lack(scenario: Scenario) -> str | None:
@@ -17,6 +17,8 @@ def flows_lack(scenario: Scenario) -> str | None:
     for group in scenario.flows:
         if isinstance(group.sender, FastSender):
             return f"FAST senders, which see a price (flows.{group.id})"
+        if isinstance(group.sender, KernelTcp):
+            return f"{OF_KERNEL} (flows.{group.id}.sender)"
         if group.rtt_noise > 0.0:
             return f"{NOISE} (flows.{group.id}.rtt_noise)"
     for link in scenario.links:
