@@ -72,6 +72,7 @@ class Line(NamedTuple):
     loss_run: None = None
     jitter: float = 0.0
     reorder: bool = False
+    spread: str = "uniform"
     aggregation: float = 0.0
     policer: None = None
     pfc: Pfc | None = None
@@ -213,6 +214,7 @@ def _impair(row: np.ndarray, link: Link | Line) -> None:
         share, run = link.loss / (link.loss_run * (1.0 - link.loss)), 1.0 / link.loss_run
     row[LINK["loss"]], row[LINK["run"]] = round(share * SHARE), round(run * SHARE)
     row[LINK["jitter"]] = round(link.jitter * _NS) * (-1 if link.reorder else 1)
+    row[LINK["normal"]] = link.spread == "normal"
     row[LINK["bunch"]] = round(link.aggregation * _NS)
 
 
