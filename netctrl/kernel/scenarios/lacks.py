@@ -53,6 +53,8 @@ def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
         return f"FAST senders, which see a price (flows.{group.id})"
     if group.packet_size is not None:
         return f"packets of several sizes (flows.{group.id}.packet_size)"
+    if group.offload:
+        return f"segmentation offload (flows.{group.id}.offload)"
     if group.rtt_noise > 0.0:
         return f"{NOISE} (flows.{group.id}.rtt_noise)"
     if not isinstance(group.offers, DATAGRAMS):

@@ -216,7 +216,7 @@ class KernelPlan:
             if begin >= self.scenario.duration:
                 continue
             rest = max(rtt - self._delay((*group.path, *group.ack_path)), 0.0)
-            host, here = self._host(group, rest, bool(group.ecn))
+            host, here = self._host(group, rest, group.hears_marks)
             if sender.law is not None:
                 self.laws[len(self.laws) + 1] = sender.law
             flow = TcpFlow(

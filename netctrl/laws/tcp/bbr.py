@@ -1,12 +1,13 @@
 """BBR, version 1, as a fluid: its rate and its limit of data in flight, without checks; and as a rate sender's law.
 
-Left out: allowances for packets that are sent in one piece; of the fluid, which has no such thing, the bound of what is
-in flight while losses are repaired. Where a flow's cycle begins is given, not drawn.
+As Linux has it: with allowances for what leaves at once and for acknowledgements that come late, together. Left out of
+the fluid, which has no such thing: the bound of what is in flight while losses are repaired. Where a flow's cycle
+begins is given, not drawn.
 """
 
 from __future__ import annotations
 
-from math import inf
+from math import ceil, floor, inf
 from typing import Annotated, Any
 
 import numpy as np
@@ -67,6 +68,16 @@ class BbrState:
     """1: as much is sent as arrives, in the first round trip of repairing"""
     idle: float
     """1: nothing was under way when the next packet was sent"""
+    ahead_s: float
+    """Since when acknowledgements are ahead of the bandwidth [s]"""
+    ahead: float
+    """Acknowledged since then [byte]"""
+    ahead_rounds: float
+    """Round trips that the newer of these has seen"""
+    extra: float
+    """Greatest of what came beyond the bandwidth, in the newest round trips, five at most [byte]"""
+    extra_before: float
+    """In the five before [byte]"""
     round_rates: Annotated[np.ndarray, 10]
     """Greatest of the last round trips [byte/s]"""
     ring_times: Annotated[np.ndarray, 64]
@@ -85,6 +96,11 @@ _MIN_S, _PROBE_S = 10.0, 0.2
 _FIRST_PACKETS, _MIN_PACKETS = 10.0, 4.0
 _MARKS_PER_RTT = 16.0
 _ROUNDING = 0.1  # packets: bytes are sums over the whole flow
+# Of Linux. Pace over bandwidth. Three times what leaves at once may be in flight beyond a BDP: what 1/1024 s sends, two
+# packets at least, or one. And what came beyond the bandwidth in up to ten round trips, but not more than .1 s of it.
+_MARGIN = 0.99
+_PER_S, _MOST_AT_ONCE, _SLOW, _AT_ONCE = 1024.0, 65536.0, 150e3, 3.0
+_EXTRA_ROUNDS, _EXTRA_S = 5.0, 0.1
 
 
 _state = compiled_view(BbrState)
@@ -97,7 +113,7 @@ def bbr_begin(row: np.ndarray, rtt: float, packet: float, first_place: float) ->
     state = _state(row)
     state.min_rtt = inf
     state.window = _FIRST_PACKETS * packet
-    state.rate = _HIGH_GAIN * state.window / rtt
+    state.rate = _MARGIN * _HIGH_GAIN * state.window / rtt
     state.first_place = first_place
     return state.rate
 
@@ -132,15 +148,15 @@ def bbr_sender(
     expired = state.min_rtt < inf and time > state.least_rtt_s + _MIN_S
     if rtt <= state.min_rtt or expired:
         state.min_rtt, state.least_rtt_s = rtt, time
-    pipe = state.bandwidth * state.min_rtt
-    _fill(state, time, in_flight, pipe, round_starts and known)
+    _hear_ahead(state, time, delivered - state.delivered, round_starts)
+    _fill(state, time, in_flight, packet, round_starts and known)
     if state.phase == PROBE_BW:
-        _advance_cycle(state, time, in_flight, pipe, lost > state.lost)
+        _advance_cycle(state, time, in_flight, packet, lost > state.lost)
     _probe_rtt(state, time, in_flight, sent, packet, round_starts, expired)
-    gain = _gain(state)
-    if state.filled > 0.0 or gain * state.bandwidth > state.rate:
-        state.rate = gain * state.bandwidth
-    _bound(state, delivered, pipe, packet)
+    rate = _MARGIN * _gain(state) * state.bandwidth
+    if state.filled > 0.0 or rate > state.rate:
+        state.rate = rate
+    _bound(state, delivered, packet)
     state.lost, state.delivered = lost, delivered
     return state.rate
 
@@ -152,6 +168,31 @@ def _gain(state: BbrState) -> float:
     if state.phase == DRAIN:
         return 1.0 / _HIGH_GAIN
     return BBR_CYCLE[int(state.place)] if state.phase == PROBE_BW else 1.0
+
+
+@njit(cache=True, error_model="numpy")
+def _to_hold(state: BbrState, gain: float, extra: float, packet: float) -> float:
+    """What may be in flight at a gain: so many BDP and what leaves at once, in pairs of packets [byte]."""
+    at_once = floor(min(state.rate / _PER_S, _MOST_AT_ONCE) / packet)
+    at_once = max(at_once, 1.0 if state.rate < _SLOW else 2.0)
+    packets = ceil(gain * state.bandwidth * state.min_rtt / packet) + floor(extra / packet) + _AT_ONCE * at_once
+    more = 2.0 if state.phase == PROBE_BW and state.place == 0.0 else 0.0
+    return (2.0 * ceil(0.5 * packets) + more) * packet
+
+
+@njit(cache=True, error_model="numpy")
+def _hear_ahead(state: BbrState, time: float, acknowledged: float, round_starts: bool) -> None:
+    """What is acknowledged beyond the bandwidth, since it was last not ahead of it: links and receivers hold answers
+    back. Source: Linux, `bbr_update_ack_aggregation`."""
+    if round_starts:
+        state.ahead_rounds += 1.0
+        if state.ahead_rounds >= _EXTRA_ROUNDS:
+            state.ahead_rounds, state.extra_before, state.extra = 0.0, state.extra, 0.0
+    expected = state.bandwidth * (time - state.ahead_s)
+    if state.ahead <= expected:
+        state.ahead_s, state.ahead, expected = time, 0.0, 0.0
+    state.ahead += acknowledged
+    state.extra = max(state.extra, min(state.ahead - expected, state.window))
 
 
 @njit(cache=True, error_model="numpy")
@@ -187,7 +228,7 @@ def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_s
 
 
 @njit(cache=True)
-def _fill(state: BbrState, time: float, in_flight: float, pipe: float, tells: bool) -> None:
+def _fill(state: BbrState, time: float, in_flight: float, packet: float, tells: bool) -> None:
     """Out of STARTUP after three round trips that tell, without a quarter more; of DRAIN when a BDP is in flight."""
     if tells and state.filled == 0.0:
         if state.bandwidth >= _FULL_GROWTH * state.full_bandwidth:
@@ -197,7 +238,7 @@ def _fill(state: BbrState, time: float, in_flight: float, pipe: float, tells: bo
             state.filled = 1.0 if state.full_rounds >= _FULL_ROUNDS else 0.0
     if state.phase == STARTUP and state.filled > 0.0:
         state.phase = DRAIN
-    if state.phase == DRAIN and in_flight <= pipe:
+    if state.phase == DRAIN and in_flight <= _to_hold(state, 1.0, 0.0, packet):
         _enter_cycle(state, time)
 
 
@@ -208,13 +249,13 @@ def _enter_cycle(state: BbrState, time: float) -> None:
 
 
 @njit(cache=True)
-def _advance_cycle(state: BbrState, time: float, in_flight: float, pipe: float, losing: bool) -> None:
+def _advance_cycle(state: BbrState, time: float, in_flight: float, packet: float, losing: bool) -> None:
     """A place lasts a least RTT; probing until its gain is in flight, draining no longer than to a BDP."""
     gain, due = _gain(state), time - state.place_s > state.min_rtt
     if gain > 1.0:
-        due = due and (losing or in_flight >= gain * pipe)
+        due = due and (losing or in_flight >= _to_hold(state, gain, 0.0, packet))
     elif gain < 1.0:
-        due = due or in_flight <= pipe
+        due = due or in_flight <= _to_hold(state, 1.0, 0.0, packet)
     if due:
         state.place, state.place_s = (state.place + 1.0) % len(BBR_CYCLE), time
 
@@ -246,11 +287,14 @@ def _probe_rtt(
 
 
 @njit(cache=True)
-def _bound(state: BbrState, delivered: float, pipe: float, packet: float) -> None:
-    """What may be in flight: up to 2.885 BDP until the pipe is full, then 2; 4 packets at least."""
+def _bound(state: BbrState, delivered: float, packet: float) -> None:
+    """What may be in flight: up to 2.885 BDP until the pipe is full, then 2, and the allowances; 4 packets at least."""
     acknowledged = delivered - state.delivered
     early = state.phase <= DRAIN
-    most = (_HIGH_GAIN if early else _WINDOW_GAIN) * pipe
+    extra = 0.0
+    if state.filled > 0.0:
+        extra = min(max(state.extra, state.extra_before), _EXTRA_S * state.bandwidth)
+    most = _to_hold(state, _HIGH_GAIN if early else _WINDOW_GAIN, extra, packet)
     if state.filled > 0.0:
         state.window = min(state.window + acknowledged, most)
     elif state.window < most or delivered < _FIRST_PACKETS * packet:

@@ -15,7 +15,6 @@ import numpy as np
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
-from netctrl.laws.rate.records import rate_record
 from netctrl.model.design.design import ArcDesign, ConnetDesign, PacingDesign, Provenance
 from netctrl.model.law import PacingLaw
 from netctrl.ns3.cpp import MARKER, nanoseconds
@@ -272,7 +271,7 @@ def _group(scenario: Scenario, group: Flow, laws: list[PacingLaw], watched: bool
         "group",
         word(group.id),
         **sender,
-        ecn=group.ecn and group.answered and rate_record(group.sender) is None,  # what hears no marks can't be marked
+        ecn=group.hears_marks,
         at_router=watched or at_gates or None,
         path=map(word, group.path),
         ack_path=map(word, group.ack_path),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.rate.records import Sender, read_sender, scheme_of, sender_name
+from netctrl.laws.rate.records import Sender, rate_record, read_sender, scheme_of, sender_name, window_of
+from netctrl.laws.window.records import law_of
 from netctrl.model.io.fields import (
     Duration,
     Rate,
@@ -150,6 +151,12 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     receive_window: Size | None = None
     """Most that receivers take beyond what came in order [byte]; null: any. A round trip carries no more. Linux's
     grows ahead of the congestion window, up to this (half of `tcp_rmem`'s last number)."""
+    delayed_acks: bool = False
+    """Whether receivers acknowledge each second packet only, the last one after 40 ms, as Linux's do (packet engine;
+    the kernel always does): at once first, out of order, at marks and at the end of what was written."""
+    offload: bool = False
+    """Whether paced senders send a millisecond's data at once, two packets at least and 64 kB at most, as Linux does
+    with segmentation offload (packet engine)."""
     expected: Demand | None = None
     """What laws of link rates assume that all these flows send together; null: their offers, if these are a demand."""
     classes: int | None = None
@@ -163,7 +170,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         read_fields(self, split=optional(shares), expected=optional(record(Demand)))
         weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
         read_fields(self, priority=whole(0, 63), weight=weight, packet_size=optional(size))
-        read_fields(self, receive_window=optional(size))
+        read_fields(self, receive_window=optional(size), delayed_acks=flag, offload=flag)
         fewer = whole(1, self.count, "a whole number of classes, at most the number of flows,")
         read_fields(self, classes=optional(fewer))
         self._read_sender()
@@ -174,14 +181,18 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
             check_columns("offers.rates", self.offers.rates, self.count)
         if self.split is not None and not (isinstance(self.offers, Demand) or (self.bulk and self.host is None)):
             raise InvalidValue("split", "several ways", "nothing but for demands and for data without a host's port")
-        for name in ("packet_size", "classes", "receive_window"):
-            if getattr(self, name) is not None and (isinstance(self.offers, Web) or not self.answered):
+        for name in ("packet_size", "classes", "receive_window", "delayed_acks", "offload"):
+            on_pages = isinstance(self.offers, Web) and name not in ("delayed_acks", "offload")
+            if getattr(self, name) not in (None, False) and (on_pages or not self.answered):
                 raise InvalidValue(name, getattr(self, name), "nothing but for flows of data")
         if scheme_of(self.sender) is not None:
             if isinstance(self.offers, Writes):
                 raise InvalidValue("offers", "writes", "a size, web, sizes or incast with a data centre's sender")
-            if self.receive_window is not None:
-                raise InvalidValue("receive_window", self.receive_window, "nothing for a data centre's sender")
+            for name in ("receive_window", "delayed_acks", "offload"):
+                if getattr(self, name) not in (None, False):
+                    raise InvalidValue(name, getattr(self, name), "nothing for a data centre's sender")
+        if self.offload and rate_record(self.sender) is None:
+            raise InvalidValue("offload", True, f"false: nothing paces flows of {self.kind}")
 
     def _read_sender(self) -> None:
         if self.answered:
@@ -201,6 +212,13 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     def answered(self) -> bool:
         """Whether packets are acknowledged."""
         return not isinstance(self.offers, DATAGRAMS)
+
+    @property
+    def hears_marks(self) -> bool:
+        """Whether packets can be marked because `ecn` lets them and the sender reads marks; others are dropped."""
+        scheme = scheme_of(self.sender)
+        reads = window_of(self.sender) is not None if scheme is None else law_of(scheme).marking is not None
+        return self.answered and bool(self.ecn) and reads
 
     @property
     def bulk(self) -> bool:

@@ -21,11 +21,13 @@ def flow_only(group: Flow) -> tuple[str, str] | None:
     lacking = {
         "offers": "flows of finite size" if group.size is not None else "programs that write",
         "receive_window": "receivers with windows",
+        "delayed_acks": "delayed acknowledgements",
+        "offload": "segmentation offload",
         "packet_size": "packets of several sizes",
         "split": "flows over several ways",
     }
     for name, what in lacking.items():
-        there = getattr(group, name) is not None
+        there = getattr(group, name) not in (None, False)
         if there and (name != "offers" or group.size is not None or isinstance(group.offers, Writes)):
             return f"flows.{group.id}.{name}", what
     return None

@@ -28,7 +28,7 @@ from netctrl.sim.packet.senders.messages import (
     take_turns,
 )
 from netctrl.sim.packet.senders.pacing import woken
-from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, deliver, on_line
+from netctrl.sim.packet.senders.receiver import OF_A_MESSAGE, answer_late, deliver, on_line
 from netctrl.sim.packet.senders.regulators import act_of_regulator, begin_regulator, change_rate
 from netctrl.sim.packet.senders.tcp import DEMAND, MESSAGES, OPEN, TCP, UDP, connect, send_on
 from netctrl.sim.packet.senders.transfers import sample_backlogs
@@ -351,6 +351,8 @@ def advance_packets(tables: PacketState, interval: int, full: int, first_window:
                 serve_if_due(net, place, now)
         elif kind == EPOCH:
             end_epoch(net, place, now)
+        elif kind == THINK and place >= len(net.session):
+            answer_late(net, place - len(net.session), now)
         elif kind == THINK:
             go_on_session(net, place, now, full, first_window)
         elif kind >= PAUSE or net.flow[place, F_KIND] == MESSAGES:

@@ -172,7 +172,7 @@ def first_state(
     L, F, S, G = len(link), len(flow), len(traffic.session), len(traffic.web)
     subqueue, heads = queue_tables(links, link, traffic.weight, full, seed) if waiting is None else waiting
     allowed, rate, settings = traffic.senders
-    if max(L + F, S) > _MAX_PLACES:
+    if max(L, S) + F > _MAX_PLACES:
         raise InvalidValue("flows", F, f"at most {_MAX_PLACES} links and connections in all")
     flow[flow[:, FLOW["full"]] == 0, FLOW["full"]] = full
     flow[:, FLOW["ring"]] = np.concatenate([[0], np.cumsum(flow[:, FLOW["mask"]] + 1)[:-1]])

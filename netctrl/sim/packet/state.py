@@ -35,17 +35,20 @@ PACKET = columns("next flow seq hop info time start back")
 FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
     "una next pipe due recover recovery lost_to retry lost rack_time rack_seq rack_rtt reordered persist heard probe "
-    "undo undo_at backoff srtt rttvar expected ahead echo limited used filled out reduced "
+    "undo undo_at backoff srtt rttvar expected ahead echo held quick came limited used filled out reduced "
     "farthest resent_head resent_tail steps probe_again prior reduced_delivered sent_before room undo_left "
     "undo_window undo_threshold rto_at timer armed rto size last_bytes write most pacer exact ring mask ecn law "
     "generation session start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry "
     "woken priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed "
-    "told opens gate under_way listed"
+    "told opens gate under_way listed delays_acks answers planned offload piece"
 )
 """From `una` to `reduced` 0 as a connection begins. `write`: segments of each write of a program, or 0; `most`: what
 the receiver takes beyond `una` [segment]; `limited`: the segment up to which data were short; `used`: what was in
 flight at most since the window was `filled` last [ns]; `out`: what was after a program wrote last, NEVER where that
-filled it. Of messages: packets `under_way`, and links by which it is `listed` as one of their flows."""
+filled it. Of receivers that delay acknowledgements: 1 + the one that is `held`, until it `answers` at last [ns], for
+which an event may be `planned`; how many are sent at once (`quick`) and when data `came` last [ns]. `piece`: segments
+that leave at once, with `offload`. Of messages: packets `under_way`, and links by which it is `listed` as one of their
+flows."""
 AVERAGE_DELAY, AVERAGE_JITTER, HELD, TOLD, FIXED = range(5)
 """Columns of `regulated`: of datagrams moving averages of delays and of their differences [ns]; of gates what is left
 of a pause over its mean, the rate that a control has set, and the one at which a change holds it [bit/s]."""

@@ -73,7 +73,7 @@ F_TIMER, F_ARMED, F_BACKOFF, F_RTO_AT = (FLOW[name] for name in ("timer", "armed
 F_SRTT, F_RTTVAR, F_RTO, F_RING, F_MASK = (FLOW[name] for name in ("srtt", "rttvar", "rto", "ring", "mask"))
 F_ECN, F_REDUCED, F_OUT, F_LAW, F_EXACT = (FLOW[name] for name in ("ecn", "reduced", "out", "law", "exact"))
 F_TIMEOUTS, F_CUTS, F_PACER, F_GROUP = (FLOW[name] for name in ("timeouts", "cuts", "pacer", "group"))
-F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
+F_RTT_SUM, F_RTT_COUNT, F_DELAYS_ACKS = (FLOW[name] for name in ("rtt_sum", "rtt_count", "delays_acks"))
 K_FLOW, K_SEQ, K_INFO, K_BACK = (PACKET[name] for name in ("flow", "seq", "info", "back"))
 M_ACKS, M_MIN_RTO = META["acks"], META["min_rto"]
 
@@ -83,8 +83,11 @@ _mark_window, _echo = mark_acts(**INLINED)
 
 
 @njit(**INLINED)
-def _measure(net: PacketState, f: int, rtt: int) -> None:
-    """A round trip [ns]. Source: RFC 6298, section 2; the timeout is above the smoothed round trip, as in Linux."""
+def _measure(net: PacketState, f: int, rtt: int, newest: int) -> None:
+    """A round trip [ns], and that of the `newest` segment answered, which laws see, as in Linux.
+
+    Source: RFC 6298, section 2; the timeout is above the smoothed round trip, as in Linux.
+    """
     flow, row = net.flow, net.window[f]
     if flow[f, F_SRTT] == 0:
         flow[f, F_SRTT], flow[f, F_RTTVAR] = rtt, rtt // 2
@@ -96,7 +99,7 @@ def _measure(net: PacketState, f: int, rtt: int) -> None:
     flow[f, F_RTT_COUNT] += 1
     net.trip[0, flow[f, F_GROUP]] += rtt
     net.trip[1, flow[f, F_GROUP]] += 1
-    seconds = rtt / _NS
+    seconds = newest / _NS
     row[W_RTT] = seconds
     row[W_MIN_RTT] = min(row[W_MIN_RTT], seconds)
     row[W_MAX_RTT] = max(row[W_MAX_RTT], seconds)
@@ -158,7 +161,7 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> int:
         if flow[f, F_STATE] != CONNECTING:
             return NOTHING
         flow[f, F_STATE], flow[f, F_RTO_AT], flow[f, F_BACKOFF] = OPEN, 0, 0
-        _measure(net, f, now - upto)
+        _measure(net, f, now - upto, now - upto)
         if flow[f, F_PACER] > 0:
             begin_pacing(net, f, full)
         wait = 0
@@ -178,7 +181,7 @@ def _place(net: PacketState, f: int, seq: int) -> int:
 
 
 @njit(**INLINED)
-def _note_delivery(net: PacketState, f: int, info: int, seq: int, now: int) -> bool:
+def _note_delivery(net: PacketState, f: int, info: int, seq: int, upto: int, now: int) -> bool:
     """What the segment that is answered tells of the others; whether it was late: sent before any was sent again."""
     flow, place = net.flow, _place(net, f, seq)
     known, again, sent = net.mark[place], info & AGAIN != 0, net.sent[place]
@@ -191,7 +194,10 @@ def _note_delivery(net: PacketState, f: int, info: int, seq: int, now: int) -> b
     elif not again:
         flow[f, F_REORDERED] = 1
     if known & EVER == 0:
-        _measure(net, f, now - sent)
+        first = seq
+        if flow[f, F_DELAYS_ACKS] == 1 and flow[f, F_UNA] == seq - 1 < upto - 1:
+            first -= net.mark[_place(net, f, first - 1)] == 0  # whose acknowledgement waited for this one
+        _measure(net, f, now - net.sent[_place(net, f, first)], now - sent)
     return not again and sent < flow[f, F_UNDO_AT]
 
 
@@ -204,7 +210,7 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
     late = fresh = False
     if seq >= una and net.mark[_place(net, f, seq)] & SACKED == 0:
         fresh = net.mark[_place(net, f, seq)] & EVER == 0
-        late = _note_delivery(net, f, info, seq, now)
+        late = _note_delivery(net, f, info, seq, upto, now)
     newly = upto - una
     if newly > 0:
         advance_to(net, f, upto)

@@ -6,7 +6,7 @@ window opens later, nothing is made up for. Fractions of a nanosecond are carrie
 
 from __future__ import annotations
 
-from math import inf
+from math import floor, inf
 
 from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.rate.law import Sample
@@ -19,7 +19,10 @@ F_NEXT, F_PIPE, F_LOST, F_AGAIN, F_SRTT = (FLOW[name] for name in ("next", "pipe
 F_LIMITED, F_RECOVERY = FLOW["limited"], FLOW["recovery"]
 F_LAW, F_DUE, F_PACER, F_PACED = (FLOW[name] for name in ("law", "due", "pacer", "paced"))
 F_PACE, F_CARRY, F_WOKEN = (FLOW[name] for name in ("pace", "carry", "woken"))
-W_WINDOW, W_THRESHOLD, W_RTT = (list(fields_of(TcpWindow)).index(name) for name in ("window", "threshold", "rtt"))
+F_OFFLOAD, F_PIECE = FLOW["offload"], FLOW["piece"]
+W_WINDOW, W_THRESHOLD, W_RTT, W_MIN_RTT = (
+    list(fields_of(TcpWindow)).index(name) for name in ("window", "threshold", "rtt", "min_rtt")
+)
 RATE, IN_FLIGHT = ALLOWED["rate"], ALLOWED["in_flight"]
 
 _NS = 1e9
@@ -33,6 +36,9 @@ _SLOW_START, _AVOIDANCE = 2.0, 1.2  # times W/RTT: sysctl net.ipv4.tcp_pacing_ss
 _WINDOWS, _FIRST_PACKETS, _MOST_PACKETS = 3.0, 10.0, float(1 << 20)
 _RECOVERING = (0.0, 1.0, 0.0, 2.0)  # of a window's four states in `netctrl.sim.packet.senders.recovery`
 _SHORTEST = 1.0  # between two segments [ns]
+# What leaves at once with segmentation offload [byte]: what the rate sends in 1/1024 s, and more where round trips are
+# short, halved each 512 µs; two segments at least. Source: Linux, tcp_tso_autosize.
+_PER_S, _MOST_AT_ONCE, _HALVES, _LEAST_AT_ONCE = 1024.0, 65536.0, 512e-6, 2.0
 _begin, _step = rate_acts(**INSIDE)
 
 
@@ -85,6 +91,9 @@ def _apply(net: PacketState, f: int, row: int, full: int) -> None:
     if rate * _LONGEST > full * _NS:
         gap = max(full * _NS / rate, _SHORTEST)
     flow[f, F_PACE] = round(gap * _PART)
+    if flow[f, F_OFFLOAD] == 1:
+        at_once = rate / _PER_S + _MOST_AT_ONCE * 0.5 ** floor(window[W_MIN_RTT] / _HALVES)
+        flow[f, F_PIECE] = int(max(min(at_once, _MOST_AT_ONCE) / full, _LEAST_AT_ONCE))
 
 
 @njit(**INLINED)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from netctrl.core.jit import INLINED, njit
+from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.plants.access import averaged
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.state import (
@@ -26,6 +26,7 @@ from netctrl.sim.packet.state import (
     RUN_SHIFT,
     SIZE_MASK,
     SYNACK,
+    THINK,
     PacketState,
     plan,
     release,
@@ -44,11 +45,17 @@ F_LINE_HEAD, F_LINE_TAIL, F_LINE_DELAY, F_LINE_LAST = (
 )
 F_EXPECTED, F_AHEAD, F_RING, F_MASK = (FLOW[name] for name in ("expected", "ahead", "ring", "mask"))
 F_GENERATION, F_RECEIVED, F_EXACT = (FLOW[name] for name in ("generation", "received", "exact"))
+F_DELAYS_ACKS, F_HELD, F_QUICK, F_CAME = (FLOW[name] for name in ("delays_acks", "held", "quick", "came"))
+F_ANSWERS, F_PLANNED, F_RTO = (FLOW[name] for name in ("answers", "planned", "rto"))
 F_TRIP, F_DELAYS = FLOW["trip"], FLOW["delays"]
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
 M_RECEIVED, M_DELIVERED = META["received"], META["delivered"]
+
+_LATEST = 40_000_000  # after what it answers [ns]: TCP_DELACK_MIN of Linux
+_QUICK = 16  # acknowledgements at once, of a connection's first data, after a pause, and after duplicates
+_QUICK_AT_MARK = 2
 
 
 @njit(**INLINED)
@@ -77,6 +84,60 @@ def send_back(net: PacketState, f: int, k: int, now: int) -> None:
         enqueue(net, link, k, now)
     else:
         on_line(net, f, k, now)
+
+
+@njit(**INSIDE)
+def _answer(net: PacketState, f: int, k: int, now: int) -> None:
+    """`send_back`, as a function, so that the kernel stays small."""
+    send_back(net, f, k, now)
+
+
+@njit(**INSIDE)
+def _waits(net: PacketState, f: int, k: int, in_order: bool, now: int, first_mark: bool) -> bool:
+    """Whether an acknowledgement waits for the next packet: each second one goes, if data come in order.
+
+    Sources: RFC 5681, section 4.2, and RFC 8257, section 3.2, with the numbers of Linux.
+    """
+    flow, packet = net.flow, net.packet
+    if flow[f, F_CAME] == 0 or now - flow[f, F_CAME] > flow[f, F_RTO] or packet[k, K_INFO] & DUPLICATE != 0:
+        flow[f, F_QUICK] = _QUICK
+    elif first_mark:
+        flow[f, F_QUICK] = max(flow[f, F_QUICK], _QUICK_AT_MARK)
+    flow[f, F_CAME] = now
+    held = flow[f, F_HELD] - 1
+    if held >= 0:
+        flow[f, F_HELD] = 0
+        if flow[f, F_EXACT] == 1 and (packet[held, K_INFO] ^ packet[k, K_INFO]) & MARKED != 0:
+            _answer(net, f, held, now)
+        else:
+            release(net, held)
+        return False
+    if not in_order:
+        return False
+    if flow[f, F_QUICK] > 0:
+        flow[f, F_QUICK] -= 1
+        return False
+    flow[f, F_HELD], flow[f, F_ANSWERS] = k + 1, now + _LATEST
+    if flow[f, F_PLANNED] == 0:
+        flow[f, F_PLANNED] = 1
+        plan(net, flow[f, F_ANSWERS], THINK, len(net.session) + f)
+    return True
+
+
+@njit(**INSIDE)
+def answer_late(net: PacketState, f: int, now: int) -> None:
+    """The event that a held acknowledgement waits for, or one that has been overtaken."""
+    flow = net.flow
+    k = flow[f, F_HELD] - 1
+    flow[f, F_PLANNED] = 0
+    if k < 0:
+        return
+    if flow[f, F_ANSWERS] > now:
+        flow[f, F_PLANNED] = 1
+        plan(net, flow[f, F_ANSWERS], THINK, len(net.session) + f)
+        return
+    flow[f, F_HELD] = 0
+    _answer(net, f, k, now)
 
 
 @njit(**INLINED)
@@ -112,7 +173,7 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     if info >> GENERATION_SHIFT & GENERATION_MASK != flow[f, F_GENERATION]:
         release(net, k)
         return NOTHING
-    finished, run, answer, told = NOTHING, 0, SYNACK, info & AGAIN
+    finished, run, answer, told, echoed, in_order = NOTHING, 0, SYNACK, info & AGAIN, flow[f, F_ECHO], False
     if kind == DATA:
         answer = ACK
         ring, mask, got = flow[f, F_RING], flow[f, F_MASK], net.got
@@ -124,6 +185,7 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
         if seq == expected:
             first = expected
             expected += 1
+            in_order = flow[f, F_AHEAD] == 0
             if flow[f, F_AHEAD] > 0:
                 while got[ring + (expected & mask)] > 0:
                     got[ring + (expected & mask)] = 0
@@ -157,5 +219,8 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     generation = flow[f, F_GENERATION] << GENERATION_SHIFT
     echo = MARKED if flow[f, F_ECHO] == 1 else 0
     packet[k, K_INFO] = ACK_BYTES | answer << KIND_SHIFT | echo | told | generation | run << RUN_SHIFT
-    send_back(net, f, k, now)
+    delays = flow[f, F_DELAYS_ACKS] == 1 and kind == DATA
+    in_order = in_order and finished < 0 and info & REDUCED == 0  # a window that was cut may wait for this answer
+    if not delays or not _waits(net, f, k, in_order, now, flow[f, F_ECHO] > echoed):
+        send_back(net, f, k, now)
     return finished

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.rate.records import RATE_LAWS, rate_record, scheme_of, window_of
+from netctrl.laws.rate.records import RATE_LAWS, rate_record, window_of
 from netctrl.laws.rate.rows import ALLOWED_WIDTH
 from netctrl.laws.tcp.rows import EXACT, SCALABLE, WINDOWS
-from netctrl.laws.window.records import law_of
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Web, Writes
@@ -17,12 +16,11 @@ from netctrl.sim.packet.state import CLASSIC_ECN, FLOW, NO_ECN, SCALABLE_ECN, SE
 
 def set_sender(row: np.ndarray, group: Flow) -> None:
     """Which laws a connection has; what hears no marks can't be marked."""
-    window, rate, scheme = window_of(group.sender), rate_record(group.sender), scheme_of(group.sender)
+    window, rate = window_of(group.sender), rate_record(group.sender)
     row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
     row[FLOW["exact"]] = window in EXACT
-    hears = window is not None or (scheme is not None and law_of(scheme).marking is not None)
     scalable = SCALABLE_ECN if window in SCALABLE else CLASSIC_ECN
-    row[FLOW["ecn"]] = scalable if group.ecn and hears else NO_ECN
+    row[FLOW["ecn"]] = scalable if group.hears_marks else NO_ECN
     if rate is not None:
         row[FLOW["pacer"]] = 1 + next(k for k, each in enumerate(RATE_LAWS) if each.record is type(rate))
 
@@ -47,8 +45,9 @@ def rate_tables(scenario: Scenario, flow: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def set_data(row: np.ndarray, group: Flow, payload: int) -> None:
-    """What a flow has to send in segments of `payload` bytes, and what its receiver takes at once."""
+    """What a flow has to send in segments of `payload` bytes and how, and how its receiver takes and answers it."""
     row[FLOW["last_bytes"]] = payload
+    row[FLOW["delays_acks"]], row[FLOW["offload"]] = group.delayed_acks, group.offload
     if group.receive_window is not None:
         row[FLOW["most"]] = max(int(group.receive_window) // payload, 1)
     if group.piece is None:

@@ -32,6 +32,7 @@ from netctrl.sim.packet.state import (
     SYN,
     PacketState,
     codepoint,
+    release,
 )
 
 CLOSED, CONNECTING, OPEN = range(3)
@@ -49,7 +50,7 @@ F_RECOVERY, F_RETRY, F_LOST, F_LAW = (FLOW[name] for name in ("recovery", "retry
 F_PROBE, F_PROBE_AGAIN, F_ROOM = (FLOW[name] for name in ("probe", "probe_again", "room"))
 F_UNDO_LEFT, F_UNDO_AT, F_RTO_AT = (FLOW[name] for name in ("undo_left", "undo_at", "rto_at"))
 F_RTO, F_STEPS, F_RING, F_MASK = (FLOW[name] for name in ("rto", "steps", "ring", "mask"))
-F_FARTHEST, F_HEAD = FLOW["farthest"], FLOW["resent_head"]
+F_FARTHEST, F_HEAD, F_HELD, F_PIECE = (FLOW[name] for name in ("farthest", "resent_head", "held", "piece"))
 F_ECN, F_REDUCED, F_EXACT = (FLOW[name] for name in ("ecn", "reduced", "exact"))
 F_STOP, F_SENT, F_AGAIN, F_DUE, F_PACER = (FLOW[name] for name in ("stop", "sent", "again", "due", "pacer"))
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_BACK = (PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "back"))
@@ -89,6 +90,8 @@ def connect(net: PacketState, f: int, now: int, first_window: float) -> None:
     flow, row = net.flow, net.window[f]
     generation = (flow[f, F_GENERATION] + 1) & GENERATION_MASK
     flow[f, F_GENERATION], flow[f, F_STATE] = generation, CONNECTING
+    if flow[f, F_HELD] > 0:
+        release(net, flow[f, F_HELD] - 1)
     for column in range(F_UNA, F_REDUCED + 1):
         flow[f, column] = 0
     flow[f, F_FARTHEST], flow[f, F_HEAD], flow[f, F_RTO], flow[f, F_STEPS] = -1, -1, _FIRST_RTO, 1
@@ -123,7 +126,7 @@ def send_datagram(net: PacketState, f: int, now: int, full: int) -> None:
 @njit(**INLINED)
 def offer(net: PacketState, f: int, now: int, full: int) -> None:
     """The flow sends what its window lets: first what was lost, then what is new."""
-    flow, meta = net.flow, net.meta
+    flow, meta, left = net.flow, net.meta, 0
     while flow[f, F_STATE] == OPEN:
         again = flow[f, F_LOST] > 0
         if not again:
@@ -138,9 +141,10 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
                 return
         elif flow[f, F_PIPE] + 1.0 > net.window[f, W_WINDOW]:
             return
-        if flow[f, F_DUE] > now:
+        if flow[f, F_DUE] > now and left <= 0:  # of a piece that leaves at once
             hold(net, f, now)
             return
+        left = (left if left > 0 else flow[f, F_PIECE]) - 1
         if meta[M_LEFT] < 1 or (not again and flow[f, F_NEXT] - flow[f, F_UNA] > flow[f, F_MASK]):
             meta[M_SHORT] = f + 1
             return
