@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import sampled, shown, tables
+from common import sampled, tables
 from study import RESULTS, Case, Made, Record, Study, made_by
 
 import netctrl
@@ -99,33 +99,35 @@ def line(row: Any, rate: float, bdps: float | None, **others: Any) -> Link:
 
 
 def window(row: Any, seed: int) -> tuple[Result, float]:
-    """Mean window [packet]; a receiver that acknowledges each packet, as in the RFC's formula."""
-    rtt = 2e-3 * row.delay_ms
-    seconds = 600.0 if rtt > 0.05 else 120.0
+    """Mean window over so many losses [packet]; a receiver that acknowledges each packet, as in the RFC's formula."""
+    rtt, losses = 2e-3 * row.delay_ms, 300.0 if row.loss < 5e-5 else 2000.0
+    seconds = round(1.5 * losses * rtt / (row.loss * row.published), 1)
     link, flow = line(row, LINE, None, loss=row.loss), Flow(rtt=rtt, sender=row.sender)
     found = run_on((link,), (flow,), seconds, seed, warmup=seconds / 3.0)
     return found, found["goodput", row.sender] * rtt / (8.0 * MSS)
 
 
 def goodput(row: Any, seed: int) -> tuple[Result, float]:
-    """Of 60 s over 100 Mbit/s [Mbit/s]; rebbr's buffer is endless and its receivers take 6.25 MB."""
-    again = row.judge == "rebbr"
-    flow = Flow(rtt=0.1, sender=row.sender, delayed_acks=True, receive_window=6.25e6 if again else None)
-    found = run_on((line(row, 1e8, None if again else 1.0, loss=row.loss),), (flow,), 60.0, seed)
-    return found, found["goodput", row.sender] / 1e6
+    """Of 60 s over 100 Mbit/s [Mbit/s]. rebbr counts what leaves the link, before losses, with headers; its buffer is
+    endless and its receivers take 6.25 MB."""
+    rebbr = row.judge == "rebbr"
+    flow = Flow(rtt=0.1, sender=row.sender, delayed_acks=True, receive_window=6.25e6 if rebbr else None)
+    found = run_on((line(row, 1e8, None if rebbr else 1.0, loss=row.loss),), (flow,), 60.0, seed)
+    sent = found.tables["connections"]["sent"].sum() * 8.0 * FRAME / (MSS * 60.0)
+    return found, (sent if rebbr else found["goodput", row.sender]) / 1e6
 
 
 def shared(row: Any, seed: int) -> tuple[Result, float]:
     """BBR's share beside Cubic flows on 10 Mbit/s; or of BBR flows alone on 100 Mbit/s the RTT over the least one."""
     rtt, alone = 2e-3 * row.delay_ms, row.judge == "Hock et al."
-    rate, seconds = (1e8, 60.0) if alone else (1e7, 240.0)
+    rate, seconds = (1e8, 60.0) if alone else (1e7, 600.0)
     counts = {"bbr": row.others} if alone else {"bbr": 1, "cubic": row.others}
     flows = tuple(
         Flow(sender=name, count=int(count), rtt=rtt, start=(0.0, 1.0), delayed_acks=True)
         for name, count in counts.items()
     )
     link = line(row, rate, row["size"], jitter=8.0 * FRAME / rate)
-    found = run_on((link,), flows, seconds, seed, warmup=seconds / 6.0)
+    found = run_on((link,), flows, seconds, seed, warmup=seconds / 3.0)
     rates = [found["goodput", name] for name in counts]
     return found, found["rtt", "bbr"] / rtt if alone else rates[0] / sum(rates)
 
@@ -185,32 +187,29 @@ def judged() -> pd.DataFrame:
     points = runs.found.agg(["mean", "std"]).join(runs.again.mean()).join(published().drop(columns=list(KEY[:3])))
     rows = []
     for (judge, sender), part in points.groupby(level=["judge", "sender"], sort=False):
-        told = part[part.published > 1.0] if judge == "CACM Fig. 8" else part
-        ratio, far = told["mean"] / told.published, (part["mean"] - part.published).abs()
-        within = far <= 2.0 * np.hypot(part["std"], part.spread.fillna(0.0))
-        rows.append(
-            {
-                "judge": judge,
-                "sender": sender,
-                "points": len(part),
-                "within two deviations": f"{100.0 * within.mean():.0f} %",
-                "within 10 %": f"{100.0 * ((ratio - 1.0).abs() <= 0.1).mean():.0f} %",
-                "found over published": f"{ratio.median():.2f} ({ratio.min():.2f} to {ratio.max():.2f})",
-                "sent twice at most [%]": f"{100.0 * max(part.again.max(), 0.0):.2g}",
-            }
-        )
+        rows.append({"judge": judge, "sender": sender} | met(part))
+        if judge == "RFC 9438":  # its losses come every 1/p packets
+            theory = cubic_window(np.log(part.loss), np.log(2e-3 * part.delay_ms), 0.4, 9.0 / 17.0)
+            rows.append(
+                {"judge": "the same, losses by chance", "sender": sender} | met(part.assign(published=np.exp(theory)))
+            )
     return pd.DataFrame(rows)
 
 
-def by_chance() -> pd.DataFrame:
-    """Of RFC 9438's windows those that losses by chance make, by the theory of docs/explanation/certificates.md."""
-    known, told = STUDY.read(), published()
-    rows = []
-    for cell, part in known[known.judge == "RFC 9438"].groupby("cell", sort=False):
-        row = told.loc["RFC 9438", cell, "cubic"]
-        theory = np.exp(cubic_window(np.log(row.loss), np.log(2e-3 * row.delay_ms), 0.4, 9.0 / 17.0))
-        rows.append({"cell": cell, "RFC 9438": row.published, "packets": shown(part.found, 1), "by chance": theory})
-    return pd.DataFrame(rows)
+def met(part: pd.DataFrame) -> dict[str, Any]:
+    """Of points with their means and deviations, found and published; ratios only where there is more than a tenth."""
+    told = part[part.published > 0.1]
+    ratio, far = told["mean"] / told.published, (part["mean"] - part.published).abs()
+    near = 100.0 * (far <= 2.0 * np.hypot(part["std"], part.spread)).mean()
+    shares = [f"{100.0 * ((ratio - 1.0).abs() <= bound).mean():.0f}" for bound in (0.05, 0.1)]
+    return {
+        "points": len(part),
+        "within two deviations [%]": "" if part.spread.isna().all() else f"{near:.0f}",
+        "within 5 % [%]": shares[0],
+        "within 10 % [%]": shares[1],
+        "found over published": f"{ratio.median():.2f} ({ratio.min():.2f} to {ratio.max():.2f})",
+        "sent twice at most [%]": f"{100.0 * max(part.again.max(), 0.0):.2g}",
+    }
 
 
 def over_traces() -> pd.DataFrame:
@@ -233,4 +232,4 @@ def over_traces() -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    tables(engines_judges=judged, engines_windows=by_chance, engines_traces=over_traces)
+    tables(engines_judges=judged, engines_traces=over_traces)

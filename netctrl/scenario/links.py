@@ -89,7 +89,7 @@ class Link(Record, frozen=True, kw_only=True):
     jitter: Duration = 0.0
     """Additional delay of each packet, at random [s]: the largest, or of a `normal` spread the standard deviation."""
     spread: Literal["uniform", "normal"] = "uniform"
-    """Of the jitter: evenly from 0 to the largest, or normal around `delay`, of which nothing comes before it is sent."""
+    """Of the jitter: evenly from 0 to the largest, or normal around `delay`, but never before it is sent."""
     reorder: bool = False
     """Whether jitter lets packets overtake each other, as netem does; otherwise they keep their order."""
     aggregation: Duration = 0.0

@@ -22,11 +22,11 @@ LINK = columns(
     "head tail wait busy last bytes buffer rate delay served scheduled law decides epoch acted enqueued "
     "full ack tx_full tx_ack arrived departed lost marked packets chosen waited_ns started sent "
     "discipline first queues salt new new_tail old old_tail loss jitter trace step steps cursor turn left slot header "
-    "pace gate area most round bunch run police normal"
+    "pace gate area most round bunch run police"
 )
 """`loss` is a share, or with a `run` that of going bad, `run` that of going good again, negative while the link is bad
-and loses all. `jitter` is negative where packets overtake each other, a standard deviation where it is `normal`. `police`: 1 + first row of a policer among the
-traces, or 0."""
+and loses all. `jitter` is in half nanoseconds, odd where it is normal and a standard deviation, negative where packets
+overtake each other. `police`: 1 + first row of a policer among the traces, or 0."""
 SUBQUEUE = columns("head tail bytes deficit quantum next listed")
 """`next` in the list of queues that have a turn, while `listed`."""
 PACKET = columns("next flow seq hop info time start back")

@@ -56,7 +56,7 @@ L_DEPARTED, L_MARKED, L_CHOSEN = (LINK[name] for name in ("departed", "marked", 
 L_WAITED, L_STARTED, L_SENT = (LINK[name] for name in ("waited_ns", "started", "sent"))
 L_DISCIPLINE, L_FIRST, L_QUEUES, L_SALT = (LINK[name] for name in ("discipline", "first", "queues", "salt"))
 L_NEW, L_NEW_TAIL, L_OLD, L_OLD_TAIL = (LINK[name] for name in ("new", "new_tail", "old", "old_tail"))
-L_LOSS, L_JITTER, L_NORMAL, L_AREA, L_MOST = (LINK[name] for name in ("loss", "jitter", "normal", "area", "most"))
+L_LOSS, L_JITTER, L_AREA, L_MOST = (LINK[name] for name in ("loss", "jitter", "area", "most"))
 L_BUNCH, L_RUN, L_POLICE = (LINK[name] for name in ("bunch", "run", "police"))
 L_GATE = LINK["gate"]
 Q_HEAD, Q_TAIL, Q_BYTES, Q_DEFICIT, Q_QUANTUM, Q_NEXT, Q_LISTED = (
@@ -382,10 +382,10 @@ def _send(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         drop(net, link, k, size)
         return
     row[link, L_DEPARTED] += size
-    late, jitter = 0, abs(row[link, L_JITTER])
+    late, jitter = 0, abs(row[link, L_JITTER]) >> 1
     if jitter > 0:
         late = int(chance(net.random, link) * (jitter + 1))
-        if row[link, L_NORMAL] > 0:  # Box and Muller's; netem doesn't send before now either
+        if row[link, L_JITTER] & 1:  # Box and Muller's; netem doesn't send before now either
             far = math.sqrt(-2.0 * math.log(1.0 - late / (jitter + 1.0)))
             late = int(jitter * far * math.cos(2.0 * math.pi * chance(net.random, link)))
             late = max(late, -row[link, L_DELAY])

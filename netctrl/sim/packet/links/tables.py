@@ -213,8 +213,8 @@ def _impair(row: np.ndarray, link: Link | Line) -> None:
     if link.loss_run is not None:
         share, run = link.loss / (link.loss_run * (1.0 - link.loss)), 1.0 / link.loss_run
     row[LINK["loss"]], row[LINK["run"]] = round(share * SHARE), round(run * SHARE)
-    row[LINK["jitter"]] = round(link.jitter * _NS) * (-1 if link.reorder else 1)
-    row[LINK["normal"]] = link.spread == "normal"
+    jitter = 2 * round(link.jitter * _NS) + (link.spread == "normal")
+    row[LINK["jitter"]] = -jitter if link.reorder else jitter
     row[LINK["bunch"]] = round(link.aggregation * _NS)
 
 
