@@ -9,14 +9,14 @@ import sys
 import warnings
 
 from arc import traffic
-from engines import certified, validate
+from engines import certified, judges, validate
 from hftrac import fig13, fig15, fig16
 from linux import virtual_arc, virtual_connet, virtual_hftrac, virtual_pacing
 from mpcc import fat_tree
 from pacing import bottleneck
 from packets import FASTER
 
-ALONE = (fig13, fig15, fig16, bottleneck, fat_tree)
+ALONE = (fig13, fig15, fig16, bottleneck, fat_tree, judges)
 VIRTUAL = (virtual_arc, virtual_connet, virtual_hftrac, virtual_pacing)
 STUDIES = {
     study.name: study

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 from math import fsum, inf, isclose
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 
-from netctrl.core.errors import InvalidValue
+from netctrl.core.errors import InvalidValue, checked_word
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.disciplines import LINK_QUEUES, LinkQueue
 from netctrl.model.io.fields import (
@@ -87,7 +87,9 @@ class Link(Record, frozen=True, kw_only=True):
     loss_run: float | None = None
     """Mean number of packets that are lost in a row (Gilbert's model); null: each is lost independently."""
     jitter: Duration = 0.0
-    """Largest additional delay [s], drawn uniformly for each packet."""
+    """Additional delay of each packet, at random [s]: the largest, or of a `normal` spread the standard deviation."""
+    spread: Literal["uniform", "normal"] = "uniform"
+    """Of the jitter: evenly from 0 to the largest, or normal around `delay`, but never before it is sent."""
     reorder: bool = False
     """Whether jitter lets packets overtake each other, as netem does; otherwise they keep their order."""
     aggregation: Duration = 0.0
@@ -105,6 +107,7 @@ class Link(Record, frozen=True, kw_only=True):
         share = number("a share from 0 to 0.99", at_least=0.0, at_most=0.99)
         read_fields(self, trace=optional(checked_link_trace), loss=share, jitter=instant, pfc=optional(record(Pfc)))
         read_fields(self, aggregation=instant, policer=optional(record(Policer)), reorder=flag)
+        checked_word("spread", self.spread, ("uniform", "normal"))
         self._check_loss()
         read_fields(self, weight=optional(number("a weight of at least 0, in 1/s²", at_least=0.0)))
         if self.source == self.target:

@@ -25,8 +25,8 @@ LINK = columns(
     "pace gate area most round bunch run police"
 )
 """`loss` is a share, or with a `run` that of going bad, `run` that of going good again, negative while the link is bad
-and loses all. `jitter` is negative where packets overtake each other. `police`: 1 + first row of a policer among the
-traces, or 0."""
+and loses all. `jitter` is in half nanoseconds, odd where it is normal and a standard deviation, negative where packets
+overtake each other. `police`: 1 + first row of a policer among the traces, or 0."""
 SUBQUEUE = columns("head tail bytes deficit quantum next listed")
 """`next` in the list of queues that have a turn, while `listed`."""
 PACKET = columns("next flow seq hop info time start back")

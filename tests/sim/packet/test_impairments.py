@@ -6,6 +6,8 @@ from itertools import groupby
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
+from scipy.stats import norm
 
 from netctrl.core.errors import InvalidValue
 from netctrl.engines.engine import supports
@@ -37,6 +39,18 @@ def test_packets_overtake_each_other_or_keep_their_order(reorder):
     found = simulate_packets(scenario(rate=1e7, jitter=0.02, reorder=reorder))
     late = found["delay", "flow"] - 0.01 - 1e-5
     assert late == pytest.approx(0.01, rel=0.02) if reorder else late > 0.012
+
+
+@pytest.mark.parametrize("deviation", [0.001, 0.005, 0.02])
+def test_jitter_is_normal_and_nothing_comes_before_it_is_sent(deviation):
+    """Delays max(N(10 ms, s²), 0), independent: their mean, and where none is 0 two differ by 2 s/sqrt(pi)."""
+    whole = scenario(jitter=deviation, reorder=True, spread="normal")
+    found = simulate_packets(replace(whole, interval=60.0))
+    most = 0.01 / deviation
+    mean = 0.01 * norm.cdf(most) + deviation * norm.pdf(most)
+    assert found["delay", "flow"] - 1e-5 == pytest.approx(mean, abs=4.0 * deviation / np.sqrt(6e3))
+    if deviation == 0.001:
+        assert found["jitter", "flow"] == pytest.approx(2.0 * deviation / np.sqrt(np.pi), rel=0.05)
 
 
 @pytest.mark.parametrize(("loss", "run"), [(0.02, 5.0), (0.2, 2.0), (0.05, None)])

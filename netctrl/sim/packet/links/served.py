@@ -7,6 +7,8 @@ RFC 8290 (FQ-CoDel).
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from netctrl.core.jit import INLINED, INSIDE, njit
@@ -380,9 +382,13 @@ def _send(net: PacketState, link: int, k: int, now: int, size: int) -> None:
         drop(net, link, k, size)
         return
     row[link, L_DEPARTED] += size
-    late, jitter = 0, abs(row[link, L_JITTER])
+    late, jitter = 0, abs(row[link, L_JITTER]) >> 1
     if jitter > 0:
         late = int(chance(net.random, link) * (jitter + 1))
+        if row[link, L_JITTER] & 1:  # Box and Muller's; netem doesn't send before now either
+            far = math.sqrt(-2.0 * math.log(1.0 - late / (jitter + 1.0)))
+            late = int(jitter * far * math.cos(2.0 * math.pi * chance(net.random, link)))
+            late = max(late, -row[link, L_DELAY])
     arrives = end + row[link, L_DELAY] + late
     if row[link, L_BUNCH] > 0:
         arrives += -arrives % row[link, L_BUNCH]

@@ -72,6 +72,7 @@ class Line(NamedTuple):
     loss_run: None = None
     jitter: float = 0.0
     reorder: bool = False
+    spread: str = "uniform"
     aggregation: float = 0.0
     policer: None = None
     pfc: Pfc | None = None
@@ -212,7 +213,8 @@ def _impair(row: np.ndarray, link: Link | Line) -> None:
     if link.loss_run is not None:
         share, run = link.loss / (link.loss_run * (1.0 - link.loss)), 1.0 / link.loss_run
     row[LINK["loss"]], row[LINK["run"]] = round(share * SHARE), round(run * SHARE)
-    row[LINK["jitter"]] = round(link.jitter * _NS) * (-1 if link.reorder else 1)
+    jitter = 2 * round(link.jitter * _NS) + (link.spread == "normal")
+    row[LINK["jitter"]] = -jitter if link.reorder else jitter
     row[LINK["bunch"]] = round(link.aggregation * _NS)
 
 
