@@ -76,6 +76,17 @@ def missing_compiler() -> str | None:
     return None if shutil.which("gcc") else "gcc is not on PATH"
 
 
+@cache
+def missing_bpf() -> str | None:
+    """What keeps a test from loading a congestion control by BPF, if anything."""
+    import ctypes.util
+
+    from netctrl.linux.congestion.load import lacks
+
+    library = [] if ctypes.util.find_library("bpf") else ["no libbpf"]
+    return "; ".join([*lacks("netctrl_test"), *library]) or None
+
+
 def missing_systemd() -> str | None:
     """What keeps a test from asking systemd's verifier, if anything."""
     return None if shutil.which("systemd-analyze") else "systemd-analyze is not on PATH"
@@ -116,6 +127,7 @@ def missing_lab() -> str | None:
 
 REQUIREMENTS = {
     "browser": Requirement(missing_browser, "`apt-get install chromium` and `pip install playwright`"),
+    "bpf": Requirement(missing_bpf, "run as root where BPF is allowed, with `apt-get install clang bpftool libbpf1`"),
     "compiler": Requirement(missing_compiler, "`apt-get install gcc libc6-dev`"),
     "site": Requirement(missing_site, "`nox -s site`, which builds the site and tests it"),
     "ns3": Requirement(missing_ns3, "`apt-get install g++ make libns3-dev`, or g++, make and the extra `ns3`"),

@@ -53,7 +53,7 @@ class Refused(NetctrlError, ValueError):
 def cpp_type(kind: Any, names: Mapping[str, str]) -> str:
     """C++ name of a type; `names` has those of records."""
     if kind in TYPES:
-        return TYPES[kind]
+        return names.get("float", TYPES[kind]) if kind is float else TYPES[kind]
     if get_origin(kind) is tuple:
         first, *others = get_args(kind)
         return f"std::array<{cpp_type(first, names)}, {1 + len(others)}>"
@@ -154,6 +154,10 @@ class Printer:
                 return [
                     f"{indent}{'' if name in again else 'const '}{cpp_type(kind, self.names)} {camel(name)} = {text};"
                 ]
+            case ast.Assign(targets=[_, _, *_] as targets, value=ast.Name() | ast.Constant() as value):
+                return self._block(
+                    [ast.copy_location(ast.Assign([each], value), node) for each in targets], indent, again
+                )
             case ast.Assign(targets=[ast.Subscript() | ast.Attribute() as place], value=value):
                 text = self._whole(value) if self._kind(place) is int else self._expression(value)
                 return [f"{indent}{self._expression(place)} = {text};"]
@@ -289,6 +293,8 @@ class Printer:
         match node:
             case ast.Constant(value=float() | int() as value) if not isinstance(value, bool):
                 return number(value), 9
+            case ast.Constant(value=bool() as value):
+                return str(value).lower(), 9
             case ast.Name(id=name) if name in self.kinds:
                 return camel(name), 9
             case ast.Name(id=name) if type(constants.get(name)) in (float, int):

@@ -12,7 +12,7 @@ from installed import PIE, entry, sonic, wred_profile
 
 import netctrl
 from netctrl.__main__ import VERBS, main
-from netctrl.cli import GOOD, NO, STATUSES, WRONG_USE
+from netctrl.cli import FAILURE, GOOD, NO, STATUSES, WRONG_USE
 from netctrl.core.errors import NoAdmissibleDesign, Status
 from netctrl.core.register import DESIGN_COMMANDS
 
@@ -80,6 +80,11 @@ ANSWERED = {
     "export tc mpcc.json -o none": NO,
     "evaluate pie --list": GOOD,
     "linux status --state-dir none": GOOD,
+    "linux cc status --state-dir none": GOOD,
+    "linux cc unload --state-dir none": FAILURE,
+    "linux cc load own.json --dry-run": GOOD,
+    "export bpf own.json -o own.c": GOOD,
+    "export bpf paper.json -o paper.c": WRONG_USE,
     "list laws": GOOD,
     "kernel list": GOOD,
     "completion bash": GOOD,
@@ -119,6 +124,10 @@ def test_the_table_has_every_verb_and_every_design() -> None:
 def test_the_same_verdict_has_the_same_status(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     if "mpcc.json" in line:
         netctrl.mpcc(4, 1e9, 35e-6, delayed=True).save("mpcc.json")
+    if "own.json" in line:
+        netctrl.pacing(mode="own-rate").save("own.json")
+    if "paper.json" in line:
+        netctrl.pacing().save("paper.json", "stable")
     assert main(shlex.split(line)) == ANSWERED[line], capsys.readouterr()
     said = capsys.readouterr()
     assert said.err.count("error: ") == (ANSWERED[line] != GOOD)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from netctrl.cli.app import new_app, run
 from netctrl.cli.cases import RUNS, SEED, References, ScenarioName, read_case, with_references
-from netctrl.cli.export.c import export_c
+from netctrl.cli.export.c import export_c, export_congestion
 from netctrl.cli.export.ns3 import OPTIONS, Export, export_ns3
 from netctrl.cli.export.queue import export_attributes, export_profile, is_queue_design
 from netctrl.cli.export.tc import TcJob, export_tc
@@ -163,6 +163,25 @@ def openconfig(design: _Profile, /, *, name: _Name = "netctrl", output: _To = No
     from netctrl.laws.targets.switches import openconfig_profiles
 
     return export_profile(design, name, output, openconfig_profiles)
+
+
+@app.command(help="Linux: the law of own-rate pacing as a congestion control in C, for BPF or a kernel's tree.")
+def bpf(
+    design: Annotated[str, positional("DESIGN", "a Design file of `netctrl design pacing --mode own-rate`")],
+    /,
+    *,
+    name: Annotated[str, option("NAME", "of the congestion control", default="netctrl")] = "netctrl",
+    in_tree: Annotated[bool, option("", "for a kernel's net/ipv4, or as a module")] = False,
+    output: _To = None,
+) -> int:
+    """Writes one file, which computes with doubles in integers: its steps give the bits of the Design's simulations.
+
+    Examples
+    --------
+    netctrl design pacing --mode own-rate -o own.json && netctrl export bpf own.json -o own.bpf.c
+    netctrl design pacing --mode own-rate -o own.json && netctrl export bpf own.json --in-tree -o tcp_own.c
+    """
+    return export_congestion(design, name, in_tree, output)
 
 
 @app.command(help="C99: the law as a function without allocation, with test vectors and a program that checks it.")

@@ -1,10 +1,10 @@
-"""`netctrl export c`: the law of a Design as C."""
+"""`netctrl export c` and `bpf`: the law of a Design as C."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from netctrl.cli.app import report, say
+from netctrl.cli.app import report, say, write_all
 from netctrl.cli.export.folder import write_folder
 from netctrl.core.errors import FileError, InvalidValue
 
@@ -44,6 +44,25 @@ def export_c(design: str, output: str, name: str | None, fixed: bool, json: bool
         ("then", f"make -C {shlex.quote(str(folder))} test"),
     ]
     return say(report(f"{name}: C99 in {folder}", rows))
+
+
+def export_congestion(design: str, name: str, in_tree: bool, output: str | None) -> int:
+    """Write a congestion control to a file, or print it."""
+    from netctrl.linux.congestion.text import congestion_text
+    from netctrl.linux.pacing.socket import pacing_law
+    from netctrl.model.design.design import read_design
+
+    found = read_design(design)
+    try:
+        text = congestion_text(pacing_law(found), name, in_tree=in_tree)
+    except InvalidValue as error:
+        if error.argument == "name":
+            raise
+        raise FileError(design, str(error)) from None
+    if output is None:
+        return say(text)
+    write_all({"output": (output, text.encode)})
+    return say(report(f"{name}: a congestion control in {output}", [("certified", found.verdict), ("file", output)]))
 
 
 def _is_earlier(folder: Path) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from netctrl.cli.app import new_app, run
 from netctrl.cli.linux.agent import agent
 from netctrl.cli.linux.common import OPTIONS
+from netctrl.cli.linux.congestion import cc
 from netctrl.cli.linux.mark import mark
 from netctrl.cli.linux.pace import pace
 from netctrl.cli.linux.queues import apply, confirm, plan, restore, status
@@ -24,6 +25,7 @@ app.command(restore, help="Restores the queues before `apply`, also after it was
 app.command(agent, help="Controls the rates of queues here, alone or with other agents, until stopped.")
 app.command(status, help="Shows netctrl's queues, since when they exist, and their counters.")
 app.command(mark, help="Marks packets before a queue with the probability that ARC sets each epoch.")
+app.command(cc, help="Loads a Design's law as a congestion control into the kernel, takes it out, or lists it.")
 app.command(pace, help="Paces a program's TCP connections, or a transfer, by the law of a Design.")
 
 

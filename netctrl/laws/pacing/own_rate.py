@@ -15,12 +15,13 @@ by others; beside these a flow has Cubic's window, until a drain empties the que
 
 from __future__ import annotations
 
-from math import floor, inf, isfinite, log, sqrt
+from math import floor, inf, isfinite, sqrt
 
 import numpy as np
 
 from netctrl.core.jit import njit
 from netctrl.core.units import BITS_PER_BYTE
+from netctrl.laws.elementary import cube_root, logarithm
 from netctrl.laws.pacing.own_rate_state import FIRST_WINDOW, OwnRateParameters, OwnRateState
 from netctrl.laws.record import compiled_view
 from netctrl.laws.tcp.cubic import BETA, C, cubic_window
@@ -76,8 +77,9 @@ def _next(state: OwnRateState, p: OwnRateParameters, time: float) -> float:
 def _compete(state: OwnRateState, time: float, lost: bool, share: float) -> None:
     """Cubic's window. It answers each loss, but not before it is nearly back at its peak: a sender that loses all the
     time, as BBR does in short buffers, would take it down to nothing."""
-    W, since = state.window, time - state.cut_s
-    back = ((1.0 - BETA) / C * state.peak) ** (1.0 / 3.0)
+    W = state.window
+    since = time - state.cut_s
+    back = cube_root((1.0 - BETA) / C * state.peak)
     if lost and since > max(state.rtt, (0.5 if share > 0.0 else 1.0) * _PATIENCE * back):
         state.peak = W
         state.window = max(BETA * W, 1.0)
@@ -101,14 +103,14 @@ def _listen(state: OwnRateState, time: float, rtt: float) -> None:
     if rtt <= _SEEN * state.min_rtt:
         state.seen_s = time
     state.lowest_rtt = min(state.lowest_rtt, rtt)
-    if time - rtt >= state.drain_s:
+    if state.phase == DRAIN and time - rtt >= state.drain_s:
         state.drain_rtt = min(state.drain_rtt, rtt)
     state.round_rtt = min(state.round_rtt, rtt)
     state.round_sum += rtt
-    state.round_samples += 1.0
-    state.recent_rtt = min(state.recent_rtt, rtt)
-    state.recent += 1.0
     state.samples += 1.0
+    if state.phase == START:
+        state.recent_rtt = min(state.recent_rtt, rtt)
+        state.recent += 1.0
 
 
 @njit(cache=True, error_model="numpy")
@@ -124,11 +126,12 @@ def _judge(state: OwnRateState, p: OwnRateParameters, time: float, delivered: fl
     gone = (lost - state.lost_base) / p.packet
     excess = gone - p.tolerated_loss * packets
     heard = time - state.limit_s > _HEARD * state.rtt
-    significant = _START_EXCESS
-    if state.phase != START:
-        significant = max(_EXCESS * log(1.0 + state.window / (_EXCESS_RATE * state.rtt)), _LEAST_EXCESS)
-    if heard and 0.0 < excess < significant:
-        return 0.0
+    if heard and excess > 0.0:
+        significant = _START_EXCESS
+        if state.phase != START:
+            significant = max(_EXCESS * logarithm(1.0 + state.window / (_EXCESS_RATE * state.rtt)), _LEAST_EXCESS)
+        if excess < significant:
+            return 0.0
     state.lost_base = lost
     state.sent_base = sent
     return gone / packets if heard and excess > 0.0 else 0.0
@@ -142,7 +145,7 @@ def _hear_timer(state: OwnRateState, p: OwnRateParameters, delivered: float, los
     if state.lost_bytes < 0.0:
         state.lost_base = lost
         state.sent_base = delivered + lost
-    elif lost - state.lost_bytes > _TIMER * max(state.window, FIRST_WINDOW) * p.packet:
+    elif lost > state.lost_bytes and lost - state.lost_bytes > _TIMER * max(state.window, FIRST_WINDOW) * p.packet:
         state.lost_base += lost - state.lost_bytes
         state.sent_base += lost - state.lost_bytes
     state.lost_bytes = lost
@@ -175,16 +178,16 @@ def _lose(state: OwnRateState, p: OwnRateParameters, time: float, share: float) 
 
 
 @njit(cache=True, error_model="numpy")
-def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, share: float, alpha: float, queue: float) -> None:
+def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, share: float, alpha: float) -> None:
     """The window of the next round trip; after losses its limit's rate x grows by c √x each second,
     squared, whatever the round trip: with the cuts, which take a share, flows become equal as under AIMD."""
     W = state.window
-    new = W + p.gain * (W * state.min_rtt / state.rtt + alpha - W)
+    wanted = W + p.gain * (W * state.min_rtt / state.rtt + alpha - W)
     if state.free >= FREE_ROUNDS:  # α fills what an overshoot left, so growth comes gradually
-        new = max(new, W + (p.growth - 1.0) * W * min((state.free - FREE_ROUNDS) / FREE_RAMP, 1.0))
-    state.window = min(new, RISE * W + RISE_PACKETS)
+        wanted = max(wanted, W + (p.growth - 1.0) * W * min((state.free - FREE_ROUNDS) / FREE_RAMP, 1.0))
+    state.window = min(wanted, RISE * W + RISE_PACKETS)
     if share > 0.0:
-        state.window = min(new, W)
+        state.window = min(wanted, W)
         _lose(state, p, time, share)
     elif state.limit < inf:
         root = sqrt(state.limit / state.rtt)
@@ -240,7 +243,7 @@ def _end_round(
     gone = lost if isfinite(lost) else 0.0
     got = delivered - state.round_bytes
     state.rtt = state.round_rtt
-    spread = state.round_sum / max(state.round_samples, 1.0) - state.rtt
+    spread = state.round_sum / max(state.samples - state.round_samples, 1.0) - state.rtt
     state.rate_before = state.delivered_rate
     state.delivered_rate = BITS_PER_BYTE * got / span
     state.fastest = max(state.fastest, state.delivered_rate)
@@ -249,7 +252,7 @@ def _end_round(
     state.round_end = delivered + gone + (in_flight if isfinite(in_flight) else state.window * packet)
     state.round_rtt = inf
     state.round_sum = 0.0
-    state.round_samples = 0.0
+    state.round_samples = state.samples
     state.applied_s = time
     base = state.min_rtt
     queue = state.rtt - base
@@ -273,7 +276,7 @@ def _end_round(
         if state.competing > 0.0:
             _compete(state, time, gone > before, share)
         else:
-            _cruise(state, p, time, share, alpha, queue)
+            _cruise(state, p, time, share, alpha)
         if time >= state.probe_s:
             state.phase = DRAIN
             state.saved = state.window
@@ -285,7 +288,8 @@ def _end_round(
             state.spread = spread
     elif share > 0.0:
         state.saved *= 1.0 - max(share, p.cut)
-        state.limit, state.limit_s = state.saved, time
+        state.limit = state.saved
+        state.limit_s = time
     fast = max(state.delivered_rate, state.rate_before) / (BITS_PER_BYTE * packet)
     if state.phase != START and state.competing == 0.0:
         state.window = min(state.window, MAX_BDPS * (fast * base + alpha) + MAX_PACKETS)
@@ -308,6 +312,7 @@ def own_rate_law_step(
         state.held += 1.0
         return state.rate
     first = state.samples == 0.0
+    changed = first
     state.time_s = time
     state.delivered_bytes = delivered
     _listen(state, time, rtt)
@@ -320,6 +325,7 @@ def own_rate_law_step(
         state.seen_s = time
     if state.phase == DRAIN and time >= state.drain_until_s:
         _end_drain(state, p, time)
+        changed = True
     _hear_timer(state, p, delivered, lost)
     gone = lost if isfinite(lost) else 0.0
     if state.phase == START and state.recent >= _SOON:
@@ -329,10 +335,14 @@ def own_rate_law_step(
         if (state.recent_rtt - state.min_rtt) * x > _STANDS * alpha and span >= 0.5 * rtt:
             now = BITS_PER_BYTE * (delivered - state.round_bytes) / span
             _end_start(state, max(now, state.delivered_rate) * state.min_rtt / (BITS_PER_BYTE * p.packet), alpha)
+            changed = True
         state.recent = 0.0
         state.recent_rtt = inf
     if delivered + gone >= state.round_end and time - state.round_s >= 0.5 * state.min_rtt:
         _end_round(state, p, time, delivered, in_flight, lost)
+        changed = True
+    if not changed:
+        return state.rate
     speed = _START_SPEED if state.phase == START else SPEED
     state.most_in_flight = max(state.window, 1.0) * p.packet
     rate = speed * BITS_PER_BYTE * state.window * p.packet / state.rtt

@@ -49,6 +49,7 @@ class OwnRateState:
     round_sum: float
     """Of its RTTs [s]"""
     round_samples: float
+    """Samples before it"""
     rtt: float
     """ℓ, least of the last round trip [s]"""
     recent_rtt: float

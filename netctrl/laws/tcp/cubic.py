@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import floor, trunc
 
 from netctrl.core.jit import njit
+from netctrl.laws.elementary import cube_root
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
 C = 0.4
@@ -42,8 +43,8 @@ def cubic_window(window: float, highest: float, first: float, since: float, rtt:
     RFC 9438, Sections 4.2 to 4.5, with β = 0.7, C = 0.4, and the Reno-friendly region. Where its line is above the
     window before the last cut, a stays 0.53, as in Linux; Section 4.3 recommends a = 1 there.
     """
-    K = ((highest - first) / C) ** (1.0 / 3.0)
-    target = min(max(C * (since + rtt - K) ** 3 + highest, window), 1.5 * window)
+    past = since + rtt - cube_root((highest - first) / C)
+    target = min(max(C * (past * past * past) + highest, window), 1.5 * window)
     friendly = first + AIMD * since / rtt
     grown = window + (target - window) / window * acknowledged
     return max(grown, min(friendly, window + acknowledged))

@@ -33,7 +33,8 @@ def own_rate_window(law, window, rtt, delivered, before):
     """What the law's own code makes of a round trip."""
     row = own_rate_start(law)
     state = as_record(OwnRateState, row)
-    state.phase, state.samples, state.window = 1.0, 100.0, window * PIPE / 1500.0
+    state.phase, state.window = 1.0, window * PIPE / 1500.0
+    state.samples = state.round_samples = 100.0
     state.min_rtt, state.rtt, state.lost_bytes = RTT, RTT, 0.0
     state.time_s, state.round_s, state.probe_s = 10.0, 10.0, inf
     state.delivered_rate = before * C

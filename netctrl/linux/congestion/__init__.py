@@ -1,0 +1,1 @@
+"""A Design's law as a congestion control in the kernel."""
