@@ -177,7 +177,7 @@ def tcp_windows_header(laws: Iterable[TcpSender]) -> str:
     """Text of netctrl-tcp-windows.h: windows of TCP, each in a namespace, and `MakeWindow` by name."""
     parts, cases = [], []
     for law in sorted({law.name: law for law in laws}.values(), key=lambda law: law.name):
-        space = f"windows::{law.name.replace('-', '_')}"
+        space = f"windows::{law.name.replace('-', '_').replace('+', 'p')}"
         parts += [f"namespace {space}\n{{", *_functions((law.grow, law.cut)), f"}} // namespace {space}"]
         kind = f"PrintedWindow<{space}::{law.state.__name__}, {space}::Acked>"
         functions = ", ".join(f"{space}::{attribute(each.__name__)}" for each in (law.grow, law.cut))

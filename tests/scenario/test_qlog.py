@@ -34,9 +34,9 @@ def test_each_group_is_a_trace_with_its_windows_in_bytes_and_round_trips_in_mill
             np.testing.assert_allclose(said, unit * series[seen], atol=1e-3)
 
 
-def test_a_fluid_of_one_rate_has_no_windows():
+def test_a_fluid_has_no_windows():
     link = netctrl.Link(id="line", source="a", target="b", capacity=1e7)
-    flow = netctrl.Flow(id="voice", path=("line",), offers={"kind": "stream", "rate": "64kbit"})
+    flow = netctrl.Flow(id="many", path=("line",), rtt=0.02, count=9, sender="reno")
     fluid = netctrl.simulate(netctrl.Scenario(links=[link], flows=[flow], duration=2.0, warmup=0.5), "fluid")
     with pytest.raises(InvalidValue, match="a run of packets"):
         qlog(fluid)

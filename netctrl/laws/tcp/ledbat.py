@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from netctrl.laws.tcp.sender import Acked, TcpSender, TcpWindow
 
 _TARGET_S = 0.06
@@ -42,19 +40,24 @@ def _grow(state: LedbatState, acked: Acked) -> None:
 
     Source: draft-irtf-iccrg-ledbat-plus-plus-01, sections 4.1 to 4.4.
     """
-    now, base = state.cut_s + acked.since, state.min_rtt
-    gain = 1.0 / min(_SMALLEST, ceil(2.0 * _TARGET_S / base))
+    now = state.cut_s + acked.since
+    base = state.min_rtt
+    parts = float(int(2.0 * _TARGET_S / base))
+    gain = 1.0 / min(_SMALLEST, parts if parts * base == 2.0 * _TARGET_S else parts + 1.0)
     if state.begun == 0.0:
-        state.begun, state.window = 1.0, _FIRST
+        state.begun = 1.0
+        state.window = _FIRST
     state.least = acked.rtt if state.samples == 0.0 else min(state.least, acked.rtt)
     state.samples += 1.0
     if state.samples >= _SAMPLES:
-        state.delay, state.samples = state.least - base, 0.0
+        state.delay = state.least - base
+        state.samples = 0.0
     if state.pause_until_s > 0.0:
         state.window = _LEAST
         if now < state.pause_until_s:
             return
-        state.pause_until_s, state.threshold = 0.0, state.before
+        state.pause_until_s = 0.0
+        state.threshold = state.before
     if state.window < state.threshold:
         state.window += gain * acked.packets
         if state.cruising == 0.0 and state.delay > _SHARE * _TARGET_S:
@@ -72,9 +75,11 @@ def _grow(state: LedbatState, acked: Acked) -> None:
     state.window = max(state.window + change * acked.packets / state.window, _LEAST)
     state.threshold = min(state.threshold, state.window)
     if state.next_s == 0.0:  # a loss ended slow start
-        state.next_s, state.cruising = now + _FIRST_RTTS * acked.rtt, 1.0
+        state.next_s = now + _FIRST_RTTS * acked.rtt
+        state.cruising = 1.0
     elif now > state.next_s:
-        state.before, state.pause_s = state.window, now
+        state.before = state.window
+        state.pause_s = now
         state.pause_until_s = now + _PAUSE_RTTS * acked.rtt
         state.window = _LEAST
 

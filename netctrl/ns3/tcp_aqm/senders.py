@@ -11,7 +11,7 @@ from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_settings, arx_s
 from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import FastSender, KernelTcp, scheme_of, sender_name
+from netctrl.laws.rate.records import FastSender, KernelTcp, rate_record, scheme_of, sender_name
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.record import row_names
 from netctrl.model.law import OwnRatePacer, PacingLaw, TargetRttPacer
@@ -62,8 +62,10 @@ def sender_lack(group: Flow) -> str | None:
         return f"cap but on {_UNDERNEATH}"
     if isinstance(group.sender, PacedSender) and group.sender.window not in (None, _UNDERNEATH):
         return f"pacing over {group.sender.window}"
-    if name == "own-rate" or (isinstance(group.sender, PacedSender) and isinstance(group.sender.pacer(), OwnRatePacer)):
+    if isinstance(group.sender, PacedSender) and isinstance(group.sender.pacer(), OwnRatePacer):
         return "own-rate pacing"
+    if rate_record(group.sender) is not None and name not in ("cap", "paced", *SENDERS):
+        return f"{name} senders"
     if group.ecn and name in _ECHOED:
         return None if group.bulk else f"{name} but in bulk flows"
     printed = _printed(group)
