@@ -31,7 +31,6 @@ from netctrl.sim.network.run import simulate_network
 LOADS = (0.5, 0.7, 0.8, 0.9, 0.95, 1.0, 1.05)
 KEPT = (0.7, 0.9, 1.0)
 RUNS, TRIED, SECONDS = 10, 3, 50.0
-KEPT_RUNS = 6
 FRESH = range(fig.FRESH, fig.FRESH + RUNS)
 TIMES = {"testbed": (10.0, 2.0), "abilene": (4.0, 1.0)}
 """Of runs on packets and in the kernel: what counts, and what comes before [s]. One of Abilene boots a kernel for 10 to
@@ -100,7 +99,7 @@ def record(before: Record, data: pd.DataFrame, case: Case, about: None) -> Recor
 STUDY = Study(
     name="hftrac-credit",
     key=("network", "load", "way", "run"),
-    repeats=range(KEPT_RUNS),
+    repeats=range(RUNS),
     cases=lambda run: [(name, load, way, run) for name in TUNED for load in KEPT for way in WAYS],
     runs=made_by(one),
     record=record,
@@ -192,7 +191,7 @@ def draw(data: pd.DataFrame) -> Figure:
     fig.verdict(
         figure,
         f"Lines: fluid, {RUNS} runs of {SECONDS:g} s; factor and mu tuned there for each load. Packets and Linux, a "
-        f"little beside their load: {KEPT_RUNS} runs of {seconds} s, the same demands.\n"
+        f"little beside their load: {RUNS} runs of {seconds} s, the same demands.\n"
         "95 % intervals; those of packets, as wide as Linux's, are left out.",
         "credit law",
     )
