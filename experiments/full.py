@@ -1,6 +1,6 @@
 """Full runs in ns-3 and in the kernel, kept in data/results/: `python experiments/full.py STUDY [NUMBER ...]`.
 
-In ns-3 they take hours. Those that begin with virtual- take the kernel of `netctrl kernel build`, on any machine.
+In ns-3 they take hours. hftrac-credit, and those that begin with virtual-, take the kernel of `netctrl kernel build`.
 A second call runs only what is missing. Without arguments it lists the studies.
 """
 
@@ -10,13 +10,13 @@ import warnings
 
 from arc import traffic
 from engines import certified, judges, validate
-from hftrac import fig13, fig15, fig16
+from hftrac import credit, fig13, fig15, fig16
 from linux import virtual_arc, virtual_connet, virtual_hftrac, virtual_pacing
 from mpcc import fat_tree
 from pacing import bottleneck
 from packets import FASTER
 
-ALONE = (fig13, fig15, fig16, bottleneck, fat_tree, judges)
+ALONE = (credit, fig13, fig15, fig16, bottleneck, fat_tree, judges)
 VIRTUAL = (virtual_arc, virtual_connet, virtual_hftrac, virtual_pacing)
 STUDIES = {
     study.name: study
