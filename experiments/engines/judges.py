@@ -197,8 +197,8 @@ def judged() -> pd.DataFrame:
 
 
 def met(part: pd.DataFrame) -> dict[str, Any]:
-    """Of points with their means and deviations, found and published; ratios only where there is more than a tenth."""
-    told = part[part.published > 0.1]
+    """Of points with their means and deviations, found and published; ratios where there is more than a deviation."""
+    told = part[part.published > part.spread.fillna(0.0)]
     ratio, far = told["mean"] / told.published, (part["mean"] - part.published).abs()
     near = 100.0 * (far <= 2.0 * np.hypot(part["std"], part.spread)).mean()
     shares = [f"{100.0 * ((ratio - 1.0).abs() <= bound).mean():.0f}" for bound in (0.05, 0.1)]

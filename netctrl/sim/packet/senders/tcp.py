@@ -16,7 +16,7 @@ from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.sim.packet.links.links import enqueue
 from netctrl.sim.packet.senders.pacing import hold, space
 from netctrl.sim.packet.senders.receiver import HEADERS
-from netctrl.sim.packet.senders.recovery import RECOVERY, arm, probes, restart
+from netctrl.sim.packet.senders.recovery import RECOVERY, arm, probes, restart, sacked
 from netctrl.sim.packet.senders.scoreboard import LOST, doubtful, sent_again
 from netctrl.sim.packet.state import (
     AGAIN,
@@ -45,7 +45,7 @@ W_WINDOW, W_THRESHOLD, W_MIN_RTT = (
 )
 F_STATE, F_ROUTE, F_GENERATION = (FLOW[name] for name in ("state", "route", "generation"))
 F_SIZE, F_LAST, F_UNA, F_NEXT, F_PIPE = (FLOW[name] for name in ("size", "last_bytes", "una", "next", "pipe"))
-F_WRITE, F_MOST, F_LIMITED, F_TIMER = (FLOW[name] for name in ("write", "most", "limited", "timer"))
+F_WRITE, F_MOST, F_EDGE, F_LIMITED, F_TIMER = (FLOW[name] for name in ("write", "most", "edge", "limited", "timer"))
 F_RECOVERY, F_RETRY, F_LOST, F_LAW = (FLOW[name] for name in ("recovery", "retry", "lost", "law"))
 F_PROBE, F_PROBE_AGAIN, F_ROOM = (FLOW[name] for name in ("probe", "probe_again", "room"))
 F_UNDO_LEFT, F_UNDO_AT, F_RTO_AT = (FLOW[name] for name in ("undo_left", "undo_at", "rto_at"))
@@ -124,9 +124,18 @@ def send_datagram(net: PacketState, f: int, now: int, full: int) -> None:
 
 
 @njit(**INLINED)
+def receivable(net: PacketState, f: int) -> int:
+    """The segment up to where the receiver takes: what is out of order has its part of the room, as in Linux, but what
+    was offered once stays offered (RFC 9293, section 3.8.6)."""
+    flow = net.flow
+    flow[f, F_EDGE] = max(flow[f, F_EDGE], flow[f, F_UNA] + flow[f, F_MOST] - sacked(net, f))
+    return int(flow[f, F_EDGE])
+
+
+@njit(**INLINED)
 def offer(net: PacketState, f: int, now: int, full: int) -> None:
     """The flow sends what its window lets: first what was lost, then what is new."""
-    flow, meta, left = net.flow, net.meta, 0
+    flow, meta, left, edge = net.flow, net.meta, 0, receivable(net, f)
     while flow[f, F_STATE] == OPEN:
         again = flow[f, F_LOST] > 0
         if not again:
@@ -134,7 +143,7 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
                 if flow[f, F_PIPE] + 1.0 <= net.window[f, W_WINDOW]:
                     flow[f, F_LIMITED] = flow[f, F_NEXT]
                 return
-            if flow[f, F_NEXT] - flow[f, F_UNA] >= flow[f, F_MOST]:
+            if flow[f, F_NEXT] >= edge:
                 return
         if flow[f, F_RECOVERY] == RECOVERY and flow[f, F_LAW] >= 0:
             if flow[f, F_PIPE] >= flow[f, F_ROOM]:
@@ -215,8 +224,8 @@ def send_probe(net: PacketState, f: int, now: int, full: int) -> None:
     if net.meta[M_LEFT] < 1:
         return
     seq = flow[f, F_NEXT]
-    room = min(flow[f, F_MASK] + 1, flow[f, F_MOST])
-    new = seq < flow[f, F_SIZE] and now < flow[f, F_STOP] and seq - flow[f, F_UNA] < room
+    room = min(flow[f, F_UNA] + flow[f, F_MASK] + 1, receivable(net, f))
+    new = seq < flow[f, F_SIZE] and now < flow[f, F_STOP] and seq < room
     flow[f, F_PROBE_AGAIN] = 0 if new else 1
     _segment(net, f, seq if new else seq - 1, not new, now, full)
     flow[f, F_PROBE] = flow[f, F_NEXT]
