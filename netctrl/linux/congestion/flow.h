@@ -47,6 +47,8 @@ static noinline void law_acked(struct sock *sk, struct law_flow *flow, s64 rtt_u
 
 	flow->lost += (u32)(lost - flow->lost_before);
 	flow->lost_before = lost;
+	if (flow->delivered < 10) /* the first window, which the kernel takes to be the program's limit */
+		limited = false;
 	if (limited)
 		flow->idle_us += now - flow->seen_us;
 	else
