@@ -96,7 +96,9 @@ def test_an_unknown_name_is_a_usage_error_that_lists_the_known(run, names, requi
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     said = result.stdout.str() + result.stderr.str()
     assert f"{said_by}" in said
-    assert "'unicron'; known requirements: air, bpf, browser, compiler, kernel, lab, ns3, openconfig, site, syst" in said
+    assert (
+        "'unicron'; known requirements: air, bpf, browser, compiler, kernel, lab, ns3, openconfig, site, syst" in said
+    )
 
 
 LOOPBACK = """
