@@ -1,4 +1,4 @@
-/* A law in integers and its arithmetic, compared bit by bit: compiled after their text. */
+/* A law in integers, its arithmetic and a flow under it, compared bit by bit: compiled after their text. */
 void operate(u64 operation, u64 n, const u64 *a, const u64 *b, u64 *out)
 {
 	for (u64 i = 0; i < n; i++)
@@ -28,4 +28,19 @@ void replay(struct law *state, u64 n, const u64 (*samples)[5], u64 *rates)
 {
 	for (u64 i = 0; i < n; i++)
 		rates[i] = law_step(state, samples[i][0], samples[i][1], samples[i][2], samples[i][3], samples[i][4]);
+}
+
+u64 flow_size(void)
+{
+	return sizeof(struct law_flow);
+}
+
+void flow_begin(struct sock *sk, struct law_flow *flow, u64 shared_us, u64 now_us)
+{
+	law_begin(sk, flow, shared_us, now_us);
+}
+
+void flow_acked(struct sock *sk, struct law_flow *flow, s64 rtt_us, bool limited)
+{
+	law_acked(sk, flow, rtt_us, limited);
 }

@@ -14,12 +14,12 @@ typedef _Bool bool;
 /* Of the kernel's structures the fields that are used, which the loader finds by their names. */
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sock {
-	unsigned long sk_pacing_rate;
+	unsigned long sk_pacing_rate, sk_max_pacing_rate;
 	u32 sk_pacing_status;
 };
 struct tcp_sock {
 	u64 tcp_mstamp;
-	u32 snd_cwnd, snd_ssthresh, mss_cache, packets_out, retrans_out, sacked_out, lost_out, delivered, lost;
+	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, mss_cache, packets_out, retrans_out, sacked_out, lost_out, delivered, lost;
 };
 struct rate_sample {
 	long rtt_us;

@@ -16,8 +16,9 @@ struct law_flow {
 static noinline void law_pace(struct sock *sk, const struct law_flow *flow)
 {
 	const u64 packets = f64_div(flow->law.rate, f64_mul(LAW_PACKET, f64_from(8)));
+	const u64 rate = f64_whole(f64_mul(packets, f64_from(tcp_sk(sk)->mss_cache))), most = sk->sk_max_pacing_rate;
 
-	sk->sk_pacing_rate = f64_whole(f64_mul(packets, f64_from(tcp_sk(sk)->mss_cache)));
+	sk->sk_pacing_rate = rate < most ? rate : most;
 }
 
 static noinline void law_begin(struct sock *sk, struct law_flow *flow, u64 shared_us, u64 now_us)
@@ -41,10 +42,13 @@ static noinline void law_acked(struct sock *sk, struct law_flow *flow, s64 rtt_u
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const u64 now = tp->tcp_mstamp, rate = flow->law.rate;
-	const u32 delivered = tp->delivered, lost = tp->lost;
+	const u32 delivered = tp->delivered, lost = tp->lost, most = tp->snd_cwnd_clamp;
+	u64 window;
 
 	flow->lost += (u32)(lost - flow->lost_before);
 	flow->lost_before = lost;
+	if (flow->delivered < 10) /* the first window, which the kernel takes to be the program's limit */
+		limited = false;
 	if (limited)
 		flow->idle_us += now - flow->seen_us;
 	else
@@ -58,5 +62,6 @@ static noinline void law_acked(struct sock *sk, struct law_flow *flow, s64 rtt_u
 			 LAW_BYTES(flow->lost));
 	if (flow->law.rate != rate)
 		law_pace(sk, flow);
-	tp->snd_cwnd = f64_whole(f64_max(flow->law.window, f64_from(1)));
+	window = f64_whole(f64_max(flow->law.window, f64_from(1)));
+	tp->snd_cwnd = window < most ? window : most;
 }

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterator
+from importlib.resources import files
 from math import log
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,15 @@ typedef int64_t s64;
 typedef uint32_t u32;
 #define noinline __attribute__((noinline))
 #define F64 static noinline
+#define tcp_sk(sk) ((struct tcp_sock *)(sk))
+struct sock { u64 sk_pacing_rate, sk_max_pacing_rate; u32 sk_pacing_status; };
+struct tcp_sock { struct sock sk; u64 tcp_mstamp; u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, mss_cache;
+                  u32 packets_out, retrans_out, sacked_out, lost_out, delivered, lost; };
 """
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-shared", "-fPIC")
 NAN = np.uint64(0xFFF << 51)
 SIGN = np.uint64(1 << 63)
-COMPETING, LIMIT = (row_names(OwnRateState).index(name) for name in ("competing", "limit"))
+COMPETING, LIMIT, RATE, WINDOW = map(row_names(OwnRateState).index, ("competing", "limit", "rate", "window"))
 
 pytestmark = pytest.mark.needs("compiler")
 
@@ -57,7 +62,8 @@ pytestmark = pytest.mark.needs("compiler")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     folder = tmp_path_factory.mktemp("integers")
     oracle = (TESTS / "oracles" / "law_in_integers.c").read_text()
-    (folder / "law.c").write_text(PRELUDE + law_text(LAW) + oracle)
+    flow = (files("netctrl.linux.congestion") / "flow.h").read_text()
+    (folder / "law.c").write_text(PRELUDE + law_text(LAW) + flow + oracle)
     subprocess.run(["gcc", *FLAGS, "law.c", "-o", "law.so"], cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "law.so"))
 
@@ -257,6 +263,49 @@ def test_the_text_has_no_floating_point_and_is_the_same_for_both_kernels() -> No
         code = re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
         assert not re.search(r"\b(float|double|\d+\.\d+)\b", code)
         assert law in text
+
+
+class Socket(ctypes.Structure):
+    """The kernel's, of which a flow reads and writes these."""
+
+    _fields_ = (
+        *((name, ctypes.c_uint64) for name in ("pacing_rate", "max_pacing_rate", "pacing_status", "mstamp")),
+        *((name, ctypes.c_uint32) for name in ("cwnd", "clamp", "ssthresh", "mss")),
+        *((name, ctypes.c_uint32) for name in ("out", "again", "sacked", "lost_out", "delivered", "lost")),
+    )
+
+
+def test_a_flow_hears_what_the_kernel_counts(library: ctypes.CDLL) -> None:
+    """Counts that wrap, a clock that stops while the program limits the rate, and bounds that a user has set."""
+    flow, first, before = (ctypes.c_char * library.flow_size())(), 2**32 - 5, 3_000_000
+    socket = Socket(max_pacing_rate=2**64 - 1, mstamp=before, clamp=2**32 - 1, mss=1448, delivered=first, lost=first)
+    library.flow_begin(ctypes.byref(socket), flow, ctypes.c_uint64(1_700_000_000_000_000), ctypes.c_uint64(before))
+    assert (socket.pacing_status, socket.pacing_rate) == (1, int(1e6 / 8.0 / 1500.0 * 1448.0))
+    state, settings = own_rate_start(LAW), own_rate_settings(LAW)
+    now, idle, delivered, lost, skipped = before, 0, 0, 0, 0
+    for k in range(400):
+        limited = 100 <= k < 150
+        now += 4000
+        delivered, skipped = delivered + 2 * (not limited), skipped + 2 * limited
+        idle += 4000 * limited
+        lost += k % 50 == 49
+        socket.mstamp, socket.delivered = now, (first + delivered + skipped) % 2**32
+        socket.lost, socket.out, socket.sacked, socket.lost_out, socket.again = (first + lost) % 2**32, 20, 3, 2, 1
+        rtt_us = -1 if k % 7 == 6 else 40_000 + 100 * (k % 5)
+        library.flow_acked(ctypes.byref(socket), flow, ctypes.c_int64(rtt_us), ctypes.c_bool(limited))
+        if rtt_us > 0 and not limited:
+            time = float(1_700_000_000_000_000 + now - before - idle) * 1e-6
+            seen = (time, float(rtt_us) * 1e-6, 1500.0 * delivered, 1500.0 * 16, 1500.0 * lost)
+            own_rate_step(state, settings, *seen)
+        found = np.frombuffer(flow, dtype=float, count=len(state))
+        assert np.array_equal(as_bits(found), as_bits(state)), k
+        assert socket.cwnd == int(max(state[WINDOW], 1.0))
+        assert socket.pacing_rate == int(state[RATE] / (1500.0 * 8.0) * 1448.0)
+    socket.max_pacing_rate, socket.clamp = 1000, 2
+    for _ in range(200):
+        socket.mstamp, socket.delivered = socket.mstamp + 4000, (socket.delivered + 2) % 2**32
+        library.flow_acked(ctypes.byref(socket), flow, ctypes.c_int64(40_000), ctypes.c_bool(False))
+    assert (socket.pacing_rate, socket.cwnd) == (1000, 2)
 
 
 def by_libm(state: OwnRateState, x: float) -> float:
