@@ -1,8 +1,8 @@
 """BBR, version 1, as a fluid: its rate and its limit of data in flight, without checks; and as a rate sender's law.
 
-As Linux has it: with allowances for what leaves at once and for acknowledgements that come late, together. Left out of
-the fluid, which has no such thing: the bound of what is in flight while losses are repaired. Where a flow's cycle
-begins is given, not drawn.
+As Linux has it, with an allowance for what leaves at once. Left out of the fluid, which has no such thing: the one for
+acknowledgements that come late, together, and the bound of what is in flight while losses are repaired. Where a flow's
+cycle begins is given, not drawn.
 """
 
 from __future__ import annotations
@@ -148,7 +148,6 @@ def bbr_sender(
     expired = state.min_rtt < inf and time > state.least_rtt_s + _MIN_S
     if rtt <= state.min_rtt or expired:
         state.min_rtt, state.least_rtt_s = rtt, time
-    _hear_ahead(state, time, delivered - state.delivered, round_starts)
     _fill(state, time, in_flight, packet, round_starts and known)
     if state.phase == PROBE_BW:
         _advance_cycle(state, time, in_flight, packet, lost > state.lost)
@@ -351,8 +350,10 @@ def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sam
     in_flight, sent, lost = sample.prior_in_flight, sample.sent, sample.lost
     view = _state(state)
     view.limited = max(view.limited, sample.limited)
-    arrived = sample.in_flight + max(sample.delivered - view.delivered, 0.0)
+    acknowledged = sample.delivered - view.delivered
+    arrived = sample.in_flight + max(acknowledged, 0.0)
     _recover(view, sample, arrived)
+    _hear_ahead(view, sample.time, acknowledged, sample.delivered + lost >= view.round_end)
     held = view.window
     allowed.rate = bbr_sender(view, sample.time, sample.rtt, sample.delivered, in_flight, sent, lost, sample.packet)
     if view.conserving > 0.0 and view.phase != PROBE_RTT:

@@ -149,8 +149,8 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     packet_size: Size | None = None
     """Size of full data packets, headers counted [byte]; null: the scenario's, its greatest. Packet engine only."""
     receive_window: Size | None = None
-    """Most that receivers take beyond what came in order, less what came out of order since [byte]; null: any. A round
-    trip carries no more. Linux's grows ahead of the congestion window, to this (half of `tcp_rmem`'s last number)."""
+    """Most that receivers take beyond what came in order, less what came out of order since [byte]; null: any. A
+    round trip carries no more. Linux's grows ahead of the congestion window, up to this (half of `tcp_rmem`'s last)."""
     delayed_acks: bool = False
     """Whether receivers acknowledge each second packet only, the last one after 40 ms, as Linux's do (packet engine;
     the kernel always does): at once first, out of order, at marks and at the end of what was written."""
