@@ -189,10 +189,15 @@ def mark_before(times: np.ndarray, marks: int, time: float, rtt: float) -> int:
 
 
 @njit(cache=True, error_model="numpy")
+def _piece(state: BbrState, packet: float) -> float:
+    return at_once(state.rate, 0.0, packet, 1.0 if state.rate < _SLOW else 2.0)
+
+
+@njit(cache=True, error_model="numpy")
 def _to_hold(state: BbrState, gain: float, extra: float, packet: float) -> float:
     """What may be in flight at a gain: so many BDP and what leaves at once, in pairs of packets [byte]."""
     packets = ceil(gain * state.bandwidth * state.min_rtt / packet) + floor(extra / packet)
-    packets += _PIECES * at_once(state.rate, 0.0, packet, 1.0 if state.rate < _SLOW else 2.0)
+    packets += _PIECES * _piece(state, packet)
     more = 2.0 if state.phase == PROBE_BW and state.place == 0.0 else 0.0
     return (2.0 * ceil(0.5 * packets) + more) * packet
 
@@ -264,7 +269,8 @@ def _advance_cycle(state: BbrState, time: float, in_flight: float, packet: float
     """A place lasts a least RTT; probing until its gain is in flight, draining no longer than to a BDP."""
     gain, due = _gain(state), time - state.place_s > state.min_rtt
     if gain > 1.0:
-        due = due and (losing or in_flight >= _to_hold(state, gain, 0.0, packet))
+        soon = in_flight + _piece(state, packet) * packet  # with what leaves next
+        due = due and (losing or soon >= _to_hold(state, gain, 0.0, packet))
     elif gain < 1.0:
         due = due or in_flight <= _to_hold(state, 1.0, 0.0, packet)
     if due:

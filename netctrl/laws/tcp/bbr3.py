@@ -146,11 +146,16 @@ def _draw(s: Bbr3State) -> float:
 
 
 @njit(cache=True, error_model="numpy")
+def _piece(s: Bbr3State, packet: float) -> float:
+    """What leaves at once [packet]."""
+    return at_once(s.rate, _LARGEST * 0.5 ** floor(s.min_rtt / _SHORTEST), packet, 2.0)
+
+
+@njit(cache=True, error_model="numpy")
 def _to_hold(s: Bbr3State, bandwidth: float, gain: float, extra: float, packet: float) -> float:
     """What may be in flight at a gain: so many BDP, at least three times what leaves at once, and four packets."""
-    shortest = _LARGEST * 0.5 ** floor(s.min_rtt / _SHORTEST)
     packets = ceil(gain * bandwidth * s.min_rtt / packet) + floor(extra / packet)
-    packets = max(packets, 3.0 * at_once(s.rate, shortest, packet, 2.0), _MIN_PACKETS)
+    packets = max(packets, 3.0 * _piece(s, packet), _MIN_PACKETS)
     return (packets + (2.0 if s.phase == UP else 0.0)) * packet
 
 
@@ -345,7 +350,7 @@ def _advance(s: Bbr3State, m: Sample) -> None:
             _raise_faster(s, m.packet)
     elif s.phase == UP:
         done = s.full_now > 0.0
-        if s.too_high > 0.0 and flight >= s.high:
+        if s.too_high > 0.0 and flight + _piece(s, m.packet) * m.packet >= s.high:
             s.risky, done = 1.0, True
         elif m.prior_in_flight + m.packet > s.window >= s.high:
             _reset_full(s, s.sampled)
