@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import struct
+from collections import Counter
 from collections.abc import Mapping
 from functools import reduce
 from typing import Any
@@ -16,7 +17,7 @@ from netctrl.laws.codegen import field_texts, helpers
 from netctrl.laws.cpp import camel
 from netctrl.laws.printer import Printer
 from netctrl.laws.record import field_types
-from netctrl.laws.syntax import changes, plain
+from netctrl.laws.syntax import changes, plain, source
 
 _OPERATORS: dict[type, str] = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div"}
 _COMPARED: dict[type, str] = {
@@ -40,10 +41,10 @@ class IntegerPrinter(Printer):
         super().__init__(function, names)
         self.own = next((name for name, kind in self.kinds.items() if kind is own), None)
 
-    def text(self) -> str:
-        """The function, inlined where BPF has too few registers for its arguments."""
+    def text(self, once: bool) -> str:
+        """The function, inlined if it is called `once`, or where BPF has too few registers for its arguments."""
         takes = {name: kind for name, kind in self.kinds.items() if name != self.own}
-        linked = "noinline" if len(takes) <= _REGISTERS else "__always_inline"
+        linked = "__always_inline" if once or len(takes) > _REGISTERS else "noinline"
         name = self.names[self.function.__name__]
         return self.printed(f"static {linked} {self.returned()}\n{name}({self.signature(takes)})")
 
@@ -118,4 +119,12 @@ def law_in_integers(step: Any, parameters: Any, settings: Any, state: Any, start
     first = [f"    {bits(float(value))}," for value in start]
     parts = ["\n".join(macros), "\n".join(["struct law {", *record, "};"])]
     parts.append("\n".join(["static const struct law law_start = {", *first, "};"]))
-    return "\n\n".join([*parts, *(IntegerPrinter(each, names, parameters).text() for each in functions)]) + "\n"
+    calls = Counter(
+        node.func.id
+        for each in functions
+        for node in ast.walk(source(each))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    )
+    for each in functions:
+        parts.append(IntegerPrinter(each, names, parameters).text(calls[each.__name__] == 1))
+    return "\n\n".join(parts) + "\n"

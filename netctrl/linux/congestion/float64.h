@@ -1,6 +1,7 @@
 /*
  * IEEE 754 doubles in integers: every operation is rounded to nearest, ties to even, as by hardware. A NaN is F64_NAN.
- * Takes u32, u64, s64 and bool; F64 stands before each function.
+ * Takes u32, u64, s64 and bool; F64 stands before functions that are called. A call costs BPF some 10 ns where returns
+ * are guarded (AMD, Safe RET).
  */
 #define F64_SIGN (1ull << 63)
 #define F64_INF (0x7ffull << 52)
@@ -149,7 +150,7 @@ F64 u64 f64_add(u64 a, u64 b)
 	return f64_round(m == n ? 0 : a & F64_SIGN, e, m - n);
 }
 
-F64 u64 f64_sub(u64 a, u64 b)
+static __always_inline u64 f64_sub(u64 a, u64 b)
 {
 	return f64_add(a, b ^ F64_SIGN);
 }

@@ -21,7 +21,7 @@ static noinline void law_pace(struct sock *sk, const struct law_flow *flow)
 	sk->sk_pacing_rate = rate < most ? rate : most;
 }
 
-static noinline void law_begin(struct sock *sk, struct law_flow *flow, u64 shared_us, u64 now_us)
+static __always_inline void law_begin(struct sock *sk, struct law_flow *flow, u64 shared_us, u64 now_us)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
@@ -38,7 +38,7 @@ static noinline void law_begin(struct sock *sk, struct law_flow *flow, u64 share
 	law_pace(sk, flow);
 }
 
-static noinline void law_acked(struct sock *sk, struct law_flow *flow, s64 rtt_us, bool limited)
+static __always_inline void law_acked(struct sock *sk, struct law_flow *flow, s64 rtt_us, bool limited)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const u64 now = tp->tcp_mstamp, rate = flow->law.rate;
