@@ -121,7 +121,7 @@ def result_file(result: Any, path: str | None) -> tuple[str | None, Callable[[],
     """A file for `write_all` of a result's table as .csv or .parquet, all of it as .npz, or its windows as .qlog."""
 
     def content() -> bytes:
-        from netctrl.scenario.qlog import qlog
+        from netctrl.scenario.result_file import qlog
 
         suffix = Path(str(path)).suffix.lower()
         if suffix == ".npz":

@@ -9,7 +9,7 @@ import pytest
 
 import netctrl
 from netctrl.core.errors import InvalidValue
-from netctrl.scenario.qlog import qlog
+from netctrl.scenario.result_file import qlog
 
 
 def run(engine: str, **fields) -> netctrl.Result:
