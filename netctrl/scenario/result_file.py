@@ -1,5 +1,5 @@
-"""Results' files: reading of arrays in NumPy's .npz, with a head in JSON that has the scenario and the labels; and qlog,
-which viewers of QUIC's and TCP's traces read."""
+"""Results' files: arrays in NumPy's .npz, with a head in JSON that has the scenario and the labels, are read; qlog, for
+viewers of QUIC's and TCP's traces, is written."""
 
 from __future__ import annotations
 
