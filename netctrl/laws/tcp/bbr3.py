@@ -21,7 +21,6 @@ from netctrl.laws.record import compiled_view, width
 from netctrl.laws.tcp.bbr import MARGIN, MARKS, MARKS_PER_RTT, ROUNDING, at_once, mark_before
 from netctrl.laws.tcp.bbr3_state import Bbr3State
 
-
 STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT = range(7)
 _NONE, _STARTING, _ANSWERED, _STOPPING, _REFILLING = range(5)
 _PACE = (2.77, 1.0 / 2.885, 0.91, 1.0, 1.0, 1.25, 1.0)
