@@ -225,12 +225,9 @@ ENTRIES = (
         "5.4",
         "Less-than-best-effort transport sender",
         (
-            Case(name="Vegas", groups=(Group(id="lbe", sender="vegas"),), note="Vegas for LEDBAT"),
+            Case(name="LEDBAT++", groups=(Group(id="lbe", sender="ledbat++"),)),
             Case(
-                name="Vegas beside Reno",
-                groups=(Group(id="lbe", sender="vegas"), _BULK),
-                ratio=("lbe", "bulk"),
-                note="Vegas, a delay-based sender (RFC 6297), stands for LEDBAT, which the engines lack",
+                name="LEDBAT++ beside Reno", groups=(Group(id="lbe", sender="ledbat++"), _BULK), ratio=("lbe", "bulk")
             ),
         ),
     ),
