@@ -11,7 +11,7 @@ EngineName = Literal["fluid", "packet", "ns3", "kernel"]
 CheckName = Literal["fluid", "packet", "kernel"]
 EvaluationEngine = Literal["packet", "ns3", "kernel"]
 SenderName = Literal[
-    "reno", "cubic", "htcp", "dctcp", "vegas", "prague", "ledbat++", "bbr", "bbr3", "own-rate", "paced",
+    "reno", "cubic", "htcp", "dctcp", "vegas", "prague", "ledbat++", "bbr", "bbr3", "copa", "own-rate", "paced",
     "fixed", "mpcc", "hpcc", "timely", "dcqcn",
 ]  # fmt: skip
 LoopSender = Literal[

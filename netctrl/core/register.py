@@ -257,7 +257,7 @@ CERTIFIED = Registry(
 )
 """Name of a law certified with an implementation's numbers -> its subject's function; others go by their steps."""
 
-_RATE = {"bbr": "peers", "bbr3": "peers", "cap": "cap", "own-rate": "own_rate", "paced": "paced"}
+_RATE = {"bbr": "peers", "bbr3": "peers", "copa": "peers", "cap": "cap", "own-rate": "own_rate", "paced": "paced"}
 RATE_SENDERS = Registry(
     "sender",
     "netctrl.rate_senders",

@@ -1,4 +1,4 @@
-"""BBR, versions 1 and 3: senders with the laws of `netctrl.laws.tcp`."""
+"""BBR, versions 1 and 3, and Copa: senders with the laws of `netctrl.laws.tcp`."""
 
 from __future__ import annotations
 
@@ -31,5 +31,19 @@ def _law_3() -> RateLaw:
     return BBR3_ROWS
 
 
+class CopaSender(SenderRecord, frozen=True, kw_only=True, tag="copa"):
+    """Copa, without its mode beside senders that fill buffers.
+
+    Source: Arun, Balakrishnan, NSDI 2018.
+    """
+
+
+def _copa() -> RateLaw:
+    from netctrl.laws.tcp.copa import COPA_ROWS
+
+    return COPA_ROWS
+
+
 BBR = RateSender(BbrSender, _law)
 BBR3 = RateSender(Bbr3Sender, _law_3)
+COPA = RateSender(CopaSender, _copa)

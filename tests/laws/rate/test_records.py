@@ -77,7 +77,7 @@ def test_a_design_is_found_beside_the_scenario(tmp_path, monkeypatch):
     [
         ('"renno"', "flows[0].sender: got 'renno', takes one of reno, cubic, htcp, dctcp, vegas, prague, ledbat++, "),
         ('"cap"', "flows[0].sender: got 'cap'"),
-        ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, bbr3, cap, "),
+        ('{ kind = "kap" }', "flows[0].sender.kind: got 'kap', takes one of bbr, bbr3, copa, cap, "),
         ('{ kind = "cap", rate = 2 }', "flows[0].sender.rate: got 2, takes a rate with its unit"),
         ('{ kind = "cap", rate = "2Mbit", window = "new" }', "flows[0].sender.window: got 'new', takes one of reno"),
         ('{ kind = "paced", file = "a", law = { kind = "none" } }', "flows[0].sender.law"),

@@ -351,7 +351,8 @@ def test_bounds_that_almost_depend_on_each_other_leave_slivers(seed: int, shape:
     law = piecewise_law(problem, -3.0, 3.0)
     found = check_piecewise(law, problem, np.random.default_rng(seed), samples=300)
     assert (found.missed, found.invented) == (0, 0)
-    assert found.largest_error <= 10.0 * AGREEMENT  # terms of laws in slivers reach 1e7, and cancel
+    # Up to 14 terms of a law in a sliver reach 1e7, and cancel: which last bits are left differs between processors.
+    assert found.largest_error <= AGREEMENT + 14.0 * np.finfo(float).eps * 1e7
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""BBR 3 and LEDBAT++ on packets: what their drafts promise, beside closed forms."""
+"""BBR 3, Copa and LEDBAT++ on packets: what their drafts and paper promise, beside closed forms."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ RATE, RTT = 5e7, 0.04
 BDP = RATE * RTT / 8.0
 
 
-def run(sender, *, bdps=1.0, count=1, beside=None, duration=60.0, loss=0.0, seed=1, interval=0.1) -> Result:
-    link = Link(id="line", source="a", target="b", capacity=RATE, delay=RTT / 2, buffer=bdps * BDP, loss=loss)
-    flows = [Flow(id="own", sender=sender, rtt=RTT, count=count, path=("line",), start=(0.0, 0.5), ecn=False)]
+def run(
+    sender, *, rate=RATE, rtt=RTT, bdps=1.0, count=1, beside=None, duration=60.0, loss=0.0, seed=1, interval=0.1
+) -> Result:
+    buffer = bdps * rate * rtt / 8.0
+    link = Link(id="line", source="a", target="b", capacity=rate, delay=rtt / 2, buffer=buffer, loss=loss)
+    flows = [Flow(id="own", sender=sender, rtt=rtt, count=count, path=("line",), start=(0.0, 0.5), ecn=False)]
     if beside is not None:
         flows.append(Flow(id="other", sender=beside, rtt=RTT, path=("line",), start=0.3, ecn=False))
     scenario = Scenario(links=[link], flows=flows, duration=duration, warmup=duration / 4, seed=seed, interval=interval)
@@ -59,6 +62,22 @@ def test_bbr_3_holds_half_a_bdp_for_a_fifth_of_a_second_each_five():
     starts = low[np.diff(low, prepend=0.0) > 1.0]
     assert np.diff(starts).mean() == pytest.approx(5.0 + 0.2 + 2.0 * RTT, abs=0.15)
     assert found["utilization", "line"] > 0.9
+
+
+@pytest.mark.parametrize(("rate", "rtt", "count"), [(5e7, 0.04, 1), (2e7, 0.04, 2), (2e7, 0.04, 5), (1e8, 0.02, 10)])
+def test_copa_keeps_two_packets_and_a_half_of_each_flow_in_the_queue(rate, rtt, count):
+    """Section 3: with δ = 1/2 a flow's queue runs from nothing to five packets."""
+    found = run("copa", rate=rate, rtt=rtt, bdps=4.0, count=count)
+    assert found["utilization", "line"] > 0.99
+    assert 0.5 < found["backlog", "line"] / 1000 / count < 4.0
+    rates = found["throughput", "own"] / rate
+    assert rates == pytest.approx(found["utilization", "line"], abs=0.01)
+
+
+def test_copa_bears_losses_and_gives_way_to_those_who_fill_buffers():
+    """It answers delay alone; without the mode of section 2.2 it has its few packets of a queue that Cubic keeps."""
+    assert run("copa", loss=0.01)["utilization", "line"] > 0.95
+    assert share(run("copa", beside="cubic", bdps=4.0)) < 0.1
 
 
 def test_ledbat_adds_sixty_milliseconds_of_its_own_and_leaves_the_rest_to_others():
