@@ -126,18 +126,14 @@ def test_a_paced_flow_is_that_of_ns_3():
 
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
-def test_bbr_is_that_of_ns_3_but_for_its_smoothed_rtt():
-    """Two flows keep a queue of one BDP. ns-3.37 gives its TcpBbr smoothed RTTs, of which none is as low as the least:
-    its BDP, and with it its queue, is up to a quarter longer; and a flow alone, which sees the least RTT in each cycle
-    here, probes for it every 10 s there, at 2 % of its throughput."""
-    (rate, delay), (other, other_delay) = (
-        on_packets(of("bbr", "bbr", buffer=2e5)),
-        in_ns3(of("bbr", "bbr", buffer=2e5)),
-    )
+def test_bbr_keeps_the_queue_of_linux_and_ns_3_less():
+    """Two flows: in Linux (kernel lab) 86 kB wait, which are a BDP and what leaves at once, three times of each flow.
+    ns-3.37's TcpBbr has allowances for it, too, but a BDP of smoothed RTTs and a flow that probes each 10 s at 2 %."""
+    scenario = of("bbr", "bbr", buffer=2e5)
+    (rate, delay), (other, other_delay) = on_packets(scenario), in_ns3(scenario)
     assert rate == pytest.approx(other, rel=0.02)
-    bdp_s = RTT + PACKET / RATE
-    assert delay == pytest.approx(bdp_s, rel=0.1)
-    assert bdp_s < other_delay < 1.3 * bdp_s
+    assert delay == pytest.approx(8.0 * 86e3 / RATE, rel=0.05)
+    assert RTT + PACKET / RATE < other_delay < delay
 
 
 @pytest.mark.slow
