@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <string>
 
 namespace netctrl
@@ -76,6 +77,120 @@ Cut(DctcpState& state)
 }
 
 } // namespace windows::dctcp
+
+namespace windows::ledbatpp
+{
+
+struct LedbatState
+{
+    double window = 0.0;
+    double threshold = 0.0;
+    double rtt = 0.0;
+    double minRtt = 0.0;
+    double maxRtt = 0.0;
+    double cutS = 0.0;
+    double recoveredS = 0.0;
+    double timedOut = 0.0;
+    double even = 0.0;
+    double delay = 0.0;       ///< Queueing delay: of the last few samples the least [s]
+    double least = 0.0;       ///< RTT of the newest samples [s]
+    double samples = 0.0;
+    double begun = 0.0;       ///< 1: the first window was set
+    double cruising = 0.0;    ///< 1: the first slow start is over
+    double nextS = 0.0;       ///< When the next slowdown begins [s]; 0: not known yet
+    double pauseUntilS = 0.0; ///< [s]; 0: none goes on
+    double pauseS = 0.0;      ///< When it began [s]
+    double before = 0.0;      ///< Window before it; 0: it is reached again [packet]
+};
+
+struct Acked
+{
+    double packets; ///< That were acknowledged
+    double since;   ///< The last cut [s]
+    double rtt;     ///< With queueing [s]
+    bool recovered; ///< The round trip of the last cut is over
+};
+
+/// Gain 1/min(16, ⌈2 T/RTT⌉): slow start by it for each packet, then by it a round trip below the target, less
+/// W (delay/T - 1) above it. Every tenth of its time it stops, to see the path without its own queue.
+///
+/// Source: draft-irtf-iccrg-ledbat-plus-plus-01, sections 4.1 to 4.4.
+inline void
+Grow(LedbatState& state, const Acked& acked)
+{
+    const double now = state.cutS + acked.since;
+    const double base = state.minRtt;
+    const double parts = static_cast<double>(static_cast<int64_t>(2.0 * 0.06 / base));
+    const double gain = 1.0 / std::min(16.0, parts * base == 2.0 * 0.06 ? parts : parts + 1.0);
+    if (state.begun == 0.0)
+    {
+        state.begun = 1.0;
+        state.window = 2.0;
+    }
+    state.least = state.samples == 0.0 ? acked.rtt : std::min(state.least, acked.rtt);
+    state.samples += 1.0;
+    if (state.samples >= 4.0)
+    {
+        state.delay = state.least - base;
+        state.samples = 0.0;
+    }
+    if (state.pauseUntilS > 0.0)
+    {
+        state.window = 2.0;
+        if (now < state.pauseUntilS)
+        {
+            return;
+        }
+        state.pauseUntilS = 0.0;
+        state.threshold = state.before;
+    }
+    if (state.window < state.threshold)
+    {
+        state.window += gain * acked.packets;
+        if (state.cruising == 0.0 && state.delay > 0.75 * 0.06)
+        {
+            state.threshold = state.window;
+        }
+        if (state.window < state.threshold)
+        {
+            return;
+        }
+        if (state.cruising == 0.0)
+        {
+            state.nextS = now + 2.0 * acked.rtt;
+        }
+        else
+        {
+            state.nextS = now + 9.0 * (now - state.pauseS);
+        }
+        state.cruising = 1.0;
+        return;
+    }
+    const double over = std::max(state.delay / 0.06 - 1.0, 0.0);
+    const double change = std::max(gain - state.window * over, -0.5 * state.window);
+    state.window = std::max(state.window + change * acked.packets / state.window, 2.0);
+    state.threshold = std::min(state.threshold, state.window);
+    if (state.nextS == 0.0)
+    {
+        state.nextS = now + 2.0 * acked.rtt;
+        state.cruising = 1.0;
+    }
+    else if (now > state.nextS)
+    {
+        state.before = state.window;
+        state.pauseS = now;
+        state.pauseUntilS = now + 2.0 * acked.rtt;
+        state.window = 2.0;
+    }
+}
+
+inline void
+Cut(LedbatState& state)
+{
+    state.window = std::max(0.5 * state.window, 2.0);
+}
+
+} // namespace windows::ledbatpp
 
 namespace windows::prague
 {
@@ -251,6 +366,10 @@ MakeWindow(const std::string& law, RoundTrips& trips)
     if (law == "dctcp")
     {
         return CreateObject<PrintedWindow<windows::dctcp::DctcpState, windows::dctcp::Acked>>(trips, windows::dctcp::Grow, windows::dctcp::Cut);
+    }
+    if (law == "ledbat++")
+    {
+        return CreateObject<PrintedWindow<windows::ledbatpp::LedbatState, windows::ledbatpp::Acked>>(trips, windows::ledbatpp::Grow, windows::ledbatpp::Cut);
     }
     if (law == "prague")
     {
