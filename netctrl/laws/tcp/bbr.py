@@ -100,7 +100,7 @@ ROUNDING = 0.1  # packets: bytes are sums over the whole flow
 # packets at least, or one. And what came beyond the bandwidth in up to ten round trips, but not more than .1 s of it.
 MARGIN = 0.99
 _PER_S, _MOST_AT_ONCE, _SLOW, _PIECES = 1024.0, 65536.0, 150e3, 3.0
-_EXTRA_ROUNDS, _EXTRA_S = 5.0, 0.1
+EXTRA_ROUNDS, EXTRA_S = 5.0, 0.1
 
 
 _state = compiled_view(BbrState)
@@ -203,14 +203,16 @@ def _to_hold(state: BbrState, gain: float, extra: float, packet: float) -> float
 
 
 @njit(cache=True, error_model="numpy")
-def _hear_ahead(state: BbrState, time: float, acknowledged: float, round_starts: bool) -> None:
+def hear_ahead(
+    state: Any, bandwidth: float, rounds: float, time: float, acknowledged: float, round_starts: bool
+) -> None:
     """What is acknowledged beyond the bandwidth, since it was last not ahead of it: links and receivers hold answers
-    back. Source: Linux, `bbr_update_ack_aggregation`."""
+    back. The greatest is kept for so many round trips and as many more. Source: Linux, `bbr_update_ack_aggregation`."""
     if round_starts:
         state.ahead_rounds += 1.0
-        if state.ahead_rounds >= _EXTRA_ROUNDS:
+        if state.ahead_rounds >= rounds:
             state.ahead_rounds, state.extra_before, state.extra = 0.0, state.extra, 0.0
-    expected = state.bandwidth * (time - state.ahead_s)
+    expected = bandwidth * (time - state.ahead_s)
     if state.ahead <= expected:
         state.ahead_s, state.ahead, expected = time, 0.0, 0.0
     state.ahead += acknowledged
@@ -310,7 +312,7 @@ def _bound(state: BbrState, delivered: float, packet: float) -> None:
     early = state.phase <= DRAIN
     extra = 0.0
     if state.filled > 0.0:
-        extra = min(max(state.extra, state.extra_before), _EXTRA_S * state.bandwidth)
+        extra = min(max(state.extra, state.extra_before), EXTRA_S * state.bandwidth)
     most = _to_hold(state, _HIGH_GAIN if early else _WINDOW_GAIN, extra, packet)
     if state.filled > 0.0:
         state.window = min(state.window + acknowledged, most)
@@ -359,7 +361,8 @@ def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sam
     acknowledged = sample.delivered - view.delivered
     arrived = sample.in_flight + max(acknowledged, 0.0)
     _recover(view, sample, arrived)
-    _hear_ahead(view, sample.time, acknowledged, sample.delivered + lost >= view.round_end)
+    starts = sample.delivered + lost >= view.round_end
+    hear_ahead(view, view.bandwidth, EXTRA_ROUNDS, sample.time, acknowledged, starts)
     held = view.window
     allowed.rate = bbr_sender(view, sample.time, sample.rtt, sample.delivered, in_flight, sent, lost, sample.packet)
     if view.conserving > 0.0 and view.phase != PROBE_RTT:

@@ -18,7 +18,17 @@ import numpy as np
 from netctrl.core.jit import njit
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import compiled_view, width
-from netctrl.laws.tcp.bbr import MARGIN, MARKS, MARKS_PER_RTT, ROUNDING, at_once, mark_before
+from netctrl.laws.tcp.bbr import (
+    EXTRA_ROUNDS,
+    EXTRA_S,
+    MARGIN,
+    MARKS,
+    MARKS_PER_RTT,
+    ROUNDING,
+    at_once,
+    hear_ahead,
+    mark_before,
+)
 from netctrl.laws.tcp.bbr3_state import Bbr3State
 
 STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT = range(7)
@@ -30,7 +40,6 @@ _FULL_GROWTH, _FULL_ROUNDS, _FULL_LOSSES = 1.25, 3.0, 6.0
 _FIRST_PACKETS, _MIN_PACKETS = 10.0, 4.0
 _RTT_S, _PROBED_S, _PROBE_S, _PROBE_BDP = 10.0, 5.0, 0.2, 0.5
 _WAIT_S, _MORE_S, _MOST_ROUNDS = 2.0, 1.0, 63.0
-_EXTRA_ROUNDS, _EXTRA_S = 5.0, 0.1
 _GOLDEN = 0.6180339887498949
 _LARGEST, _SHORTEST = 65536.0, 512e-6  # leaves at once on the shortest paths, halved for each so much RTT [byte, s]
 
@@ -151,20 +160,6 @@ def _hear(s: Bbr3State, m: Sample) -> None:
             s.low = max(s.delivered_latest, _BETA * s.low)
         s.losing = 0.0
     _find_full(s, m, new)
-
-
-@njit(cache=True, error_model="numpy")
-def _hear_ahead(s: Bbr3State, acknowledged: float, round_starts: bool, time: float) -> None:
-    """What is acknowledged beyond the bandwidth, as in `netctrl.laws.tcp.bbr`; of one round trip in startup."""
-    if round_starts:
-        s.ahead_rounds += 1.0
-        if s.ahead_rounds >= (_EXTRA_ROUNDS if s.filled > 0.0 else 1.0):
-            s.ahead_rounds, s.extra_before, s.extra = 0.0, s.extra, 0.0
-    expected = _bandwidth(s) * (time - s.ahead_s)
-    if s.ahead <= expected:
-        s.ahead_s, s.ahead, expected = time, 0.0, 0.0
-    s.ahead += acknowledged
-    s.extra = max(s.extra, min(s.ahead - expected, s.window))
 
 
 @njit(cache=True, error_model="numpy")
@@ -307,7 +302,7 @@ def _control(s: Bbr3State, m: Sample) -> None:
     rate = MARGIN * _PACE[phase] * bandwidth
     if s.filled > 0.0 or rate > s.rate:
         s.rate = rate
-    extra = min(max(s.extra, s.extra_before), _EXTRA_S * bandwidth)
+    extra = min(max(s.extra, s.extra_before), EXTRA_S * bandwidth)
     most, acknowledged = _to_hold(s, bandwidth, _HOLD[phase], extra, m.packet), m.delivered - s.delivered
     if s.filled > 0.0:
         s.window = min(s.window + acknowledged, most)
@@ -355,7 +350,8 @@ def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sam
         s.min_rtt = s.probed_rtt = sample.rtt
         s.min_rtt_s = s.probed_s = s.ahead_s = sample.time
     _hear(s, sample)
-    _hear_ahead(s, sample.delivered - s.delivered, s.round_starts > 0.0, sample.time)
+    rounds = EXTRA_ROUNDS if s.filled > 0.0 else 1.0
+    hear_ahead(s, _bandwidth(s), rounds, sample.time, sample.delivered - s.delivered, s.round_starts > 0.0)
     _advance(s, sample)
     _probe_rtt(s, sample)
     _control(s, sample)
