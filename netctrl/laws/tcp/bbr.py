@@ -59,6 +59,8 @@ class BbrState:
     """[byte]"""
     marks: float
     """That the rings were given"""
+    mark: float
+    """The one that was an RTT old, in their order"""
     first_place: float
     limited: float
     """Rates of what was sent before tell nothing [byte]"""
@@ -176,16 +178,17 @@ def at_once(rate: float, shortest: float, packet: float, least: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def mark_before(times: np.ndarray, marks: int, time: float, rtt: float) -> int:
-    """Place of the newest of the last marks that is an RTT old, or of the oldest."""
-    found = (marks - 1) % MARKS
-    for back in range(1, min(marks, MARKS) + 1):
-        at = (marks - back) % MARKS
-        if time - times[at] > 0.0:
-            found = at
-        if time - times[at] >= rtt:
-            break
-    return found
+def mark_before(state: Any, time: float, rtt: float) -> int:
+    """Place of the newest of the last marks that is an RTT old, or of the oldest; from the one before a few steps."""
+    times, marks = state.ring_times, int(state.marks)
+    oldest = max(marks - MARKS, 0)
+    at = max(int(state.mark), oldest)
+    while at + 1 < marks and time - times[(at + 1) % MARKS] >= rtt:
+        at += 1
+    while at > oldest and time - times[at % MARKS] < rtt:
+        at -= 1
+    state.mark = float(at)
+    return at % MARKS
 
 
 @njit(cache=True, error_model="numpy")
@@ -227,7 +230,7 @@ def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_s
         state.ring_times[0], state.ring_bytes[0] = time - rtt, 0.0
         state.marks = 1.0
     marks = int(state.marks)
-    at = mark_before(state.ring_times, marks, time, rtt)
+    at = mark_before(state, time, rtt)
     first, span = state.ring_bytes[at], time - state.ring_times[at]
     found = (delivered - first) / span if span > 0.0 else 0.0
     if time - state.ring_times[(marks - 1) % MARKS] >= rtt / MARKS_PER_RTT:
@@ -238,8 +241,11 @@ def _measure(state: BbrState, time: float, rtt: float, delivered: float, round_s
         return known
     state.rounds += round_starts
     at = int(state.rounds) % _ROUNDS
-    state.round_rates[at] = found if round_starts else max(state.round_rates[at], found)
-    state.bandwidth = 0.0
+    if not round_starts:
+        state.round_rates[at] = max(state.round_rates[at], found)
+        state.bandwidth = max(state.bandwidth, found)
+        return known
+    state.round_rates[at], state.bandwidth = found, 0.0
     for i in range(_ROUNDS):
         state.bandwidth = max(state.bandwidth, state.round_rates[i])
     return known

@@ -89,7 +89,7 @@ def _look(s: Bbr3State, m: Sample) -> None:
     if s.marks == 0.0:
         s.ring_times[0], s.ring_flight[0] = m.time - m.rtt, m.packet
         s.marks = 1.0
-    at = mark_before(s.ring_times, int(s.marks), m.time, m.rtt)
+    at = mark_before(s, m.time, m.rtt)
     span = m.time - s.ring_times[at]
     s.passed = m.delivered - s.ring_bytes[at]
     s.sampled = s.passed / span if span > 0.0 else 0.0

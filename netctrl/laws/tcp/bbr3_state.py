@@ -95,6 +95,8 @@ class Bbr3State:
     """1: with it"""
     loss_round_starts: float
     marks: float
+    mark: float
+    """The newest that was an RTT old"""
     ring_times: Annotated[np.ndarray, 64]
     ring_bytes: Annotated[np.ndarray, 64]
     """Delivered by then"""
