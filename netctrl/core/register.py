@@ -257,11 +257,11 @@ CERTIFIED = Registry(
 )
 """Name of a law certified with an implementation's numbers -> its subject's function; others go by their steps."""
 
-_RATE = {"bbr": "peers", "bbr3": "peers", "copa": "peers", "cap": "cap", "own-rate": "own_rate", "paced": "paced"}
+_RATE = {name: name.replace("-", "_") for name in ("bbr", "bbr3", "copa", "cap", "own-rate", "paced")}
 RATE_SENDERS = Registry(
     "sender",
     "netctrl.rate_senders",
-    {name: f"netctrl.laws.rate.{place}:{name.upper().replace('-', '_')}" for name, place in _RATE.items()},
+    {name: f"netctrl.laws.rate.{place}:{place.upper()}" for name, place in _RATE.items()},
     "netctrl.laws.rate.law:RateSender",
 )
 """Kind of a sender in a file -> its `netctrl.laws.rate.law.RateSender`. Read when scenarios are imported."""

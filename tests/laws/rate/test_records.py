@@ -7,9 +7,9 @@ import pytest
 
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
+from netctrl.laws.rate.bbr import BbrSender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.peers import BbrSender
 from netctrl.laws.rate.records import rate_record, read_sender, window_of
 from netctrl.scenario.files import scenario_from
 from netctrl.scenario.read import read_scenario_file as read_scenario

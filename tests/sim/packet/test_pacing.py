@@ -7,9 +7,9 @@ import pytest
 
 import netctrl
 from netctrl.laws.pacing.target_state import TargetState
+from netctrl.laws.rate.bbr import BbrSender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.peers import BbrSender
 from netctrl.laws.record import row_names
 from netctrl.laws.tcp.bbr import BbrState
 from netctrl.scenario.links import Link
