@@ -84,6 +84,8 @@ def ask(browser, host) -> Iterator[Any]:
         # Between two questions the greeting tells the second's answer from the first's.
         typed("", "Type to start searching", SEARCH_MS)
         typed(words, r"\d matching document|No matching documents", ANSWER_MS)
+        if re.search(r"\d matching", said.text_content() or ""):  # their number is shown before they are
+            page.locator("a.md-search-result__link").first.wait_for(state="attached", timeout=ANSWER_MS)
         links = page.eval_on_selector_all("a.md-search-result__link", "all => all.map((each) => each.href)")
         return [re.sub(r"\?h=[^#]*", "", link).removeprefix(host) for link in links]
 

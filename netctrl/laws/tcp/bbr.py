@@ -104,7 +104,6 @@ MARGIN = 0.99
 _PER_S, _MOST_AT_ONCE, _SLOW, _PIECES = 1024.0, 65536.0, 150e3, 3.0
 EXTRA_ROUNDS, EXTRA_S = 5.0, 0.1
 
-
 _state = compiled_view(BbrState)
 
 
