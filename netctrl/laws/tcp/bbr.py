@@ -15,6 +15,7 @@ import numpy as np
 from netctrl.core.jit import njit
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import compiled_view, row_names, width
+from netctrl.laws.tcp.pieces import at_once
 
 _ROUNDS, MARKS = 10, 64
 
@@ -101,7 +102,7 @@ ROUNDING = 0.1  # packets: bytes are sums over the whole flow
 # Of Linux. Pace over bandwidth. Three times what leaves at once may be in flight beyond a BDP: what 1/1024 s sends, two
 # packets at least, or one. And what came beyond the bandwidth in up to ten round trips, but not more than .1 s of it.
 MARGIN = 0.99
-_PER_S, _MOST_AT_ONCE, _SLOW, _PIECES = 1024.0, 65536.0, 150e3, 3.0
+_SLOW, _PIECES = 150e3, 3.0
 EXTRA_ROUNDS, EXTRA_S = 5.0, 0.1
 
 _state = compiled_view(BbrState)
@@ -168,12 +169,6 @@ def _gain(state: BbrState) -> float:
     if state.phase == DRAIN:
         return 1.0 / _HIGH_GAIN
     return BBR_CYCLE[int(state.place)] if state.phase == PROBE_BW else 1.0
-
-
-@njit(cache=True, error_model="numpy")
-def at_once(rate: float, shortest: float, packet: float, least: float) -> float:
-    """Packets that leave at once: what a rate sends in 1/1024 s, and `shortest` bytes more [packet]."""
-    return max(floor(min(rate / _PER_S + shortest, _MOST_AT_ONCE) / packet), least)
 
 
 @njit(cache=True, error_model="numpy")

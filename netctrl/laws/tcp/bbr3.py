@@ -18,18 +18,9 @@ import numpy as np
 from netctrl.core.jit import njit
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import compiled_view, width
-from netctrl.laws.tcp.bbr import (
-    EXTRA_ROUNDS,
-    EXTRA_S,
-    MARGIN,
-    MARKS,
-    MARKS_PER_RTT,
-    ROUNDING,
-    at_once,
-    hear_ahead,
-    mark_before,
-)
+from netctrl.laws.tcp.bbr import EXTRA_ROUNDS, EXTRA_S, MARGIN, MARKS, MARKS_PER_RTT, ROUNDING, hear_ahead, mark_before
 from netctrl.laws.tcp.bbr3_state import Bbr3State
+from netctrl.laws.tcp.pieces import at_once, on_short_path
 
 STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT = range(7)
 _NONE, _STARTING, _ANSWERED, _STOPPING, _REFILLING = range(5)
@@ -41,7 +32,6 @@ _FIRST_PACKETS, _MIN_PACKETS = 10.0, 4.0
 _RTT_S, _PROBED_S, _PROBE_S, _PROBE_BDP = 10.0, 5.0, 0.2, 0.5
 _WAIT_S, _MORE_S, _MOST_ROUNDS = 2.0, 1.0, 63.0
 _GOLDEN = 0.6180339887498949
-_LARGEST, _SHORTEST = 65536.0, 512e-6  # leaves at once on the shortest paths, halved for each so much RTT [byte, s]
 
 _state = compiled_view(Bbr3State)
 
@@ -61,7 +51,7 @@ def _draw(s: Bbr3State) -> float:
 @njit(cache=True, error_model="numpy")
 def _piece(s: Bbr3State, packet: float) -> float:
     """What leaves at once [packet]."""
-    return at_once(s.rate, _LARGEST * 0.5 ** floor(s.min_rtt / _SHORTEST), packet, 2.0)
+    return at_once(s.rate, on_short_path(s.min_rtt), packet, 2.0)
 
 
 @njit(cache=True, error_model="numpy")

@@ -6,12 +6,13 @@ window opens later, nothing is made up for. Fractions of a nanosecond are carrie
 
 from __future__ import annotations
 
-from math import floor, inf
+from math import inf
 
 from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.rate.law import Sample
 from netctrl.laws.rate.rows import ALLOWED, rate_acts
 from netctrl.laws.record import fields_of
+from netctrl.laws.tcp.pieces import at_once, on_short_path
 from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.sim.packet.state import FLOW, WAKE, PacketState, plan
 
@@ -36,9 +37,7 @@ _SLOW_START, _AVOIDANCE = 2.0, 1.2  # times W/RTT: sysctl net.ipv4.tcp_pacing_ss
 _WINDOWS, _FIRST_PACKETS, _MOST_PACKETS = 3.0, 10.0, float(1 << 20)
 _RECOVERING = (0.0, 1.0, 0.0, 2.0)  # of a window's four states in `netctrl.sim.packet.senders.recovery`
 _SHORTEST = 1.0  # between two segments [ns]
-# What leaves at once with segmentation offload [byte]: what the rate sends in 1/1024 s, and more where round trips are
-# short, halved each 512 µs; two segments at least. Source: Linux, tcp_tso_autosize.
-_PER_S, _MOST_AT_ONCE, _HALVES, _LEAST_AT_ONCE = 1024.0, 65536.0, 512e-6, 2.0
+_LEAST_AT_ONCE = 2.0  # segments, with segmentation offload
 _begin, _step = rate_acts(**INSIDE)
 
 
@@ -92,8 +91,7 @@ def _apply(net: PacketState, f: int, row: int, full: int) -> None:
         gap = max(full * _NS / rate, _SHORTEST)
     flow[f, F_PACE] = round(gap * _PART)
     if flow[f, F_OFFLOAD] == 1:
-        at_once = rate / _PER_S + _MOST_AT_ONCE * 0.5 ** floor(window[W_MIN_RTT] / _HALVES)
-        flow[f, F_PIECE] = int(max(min(at_once, _MOST_AT_ONCE) / full, _LEAST_AT_ONCE))
+        flow[f, F_PIECE] = int(at_once(rate, on_short_path(window[W_MIN_RTT]), float(full), _LEAST_AT_ONCE))
 
 
 @njit(**INLINED)
