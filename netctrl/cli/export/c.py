@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netctrl.cli.app import report, say, write_all
-from netctrl.cli.export.folder import write_folder
+from netctrl.cli.app import report, say
+from netctrl.cli.export.folder import write_folder, write_text
 from netctrl.core.errors import FileError, InvalidValue
 
 
@@ -53,16 +53,10 @@ def export_congestion(design: str, name: str, in_tree: bool, output: str | None)
     from netctrl.model.design.design import read_design
 
     found = read_design(design)
-    try:
-        text = congestion_text(pacing_law(found), name, in_tree=in_tree)
-    except InvalidValue as error:
-        if error.argument == "name":
-            raise
-        raise FileError(design, str(error)) from None
-    if output is None:
-        return say(text)
-    write_all({"output": (output, text.encode)})
-    return say(report(f"{name}: a congestion control in {output}", [("certified", found.verdict), ("file", output)]))
+    title = f"{name}: a congestion control in {output}"
+    return write_text(
+        design, found.verdict, title, output, lambda: congestion_text(pacing_law(found), name, in_tree=in_tree)
+    )
 
 
 def _is_earlier(folder: Path) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from netctrl.cli.app import report, say, write_all
-from netctrl.cli.export.folder import write_folder
+from netctrl.cli.app import report, say
+from netctrl.cli.export.folder import write_folder, write_text
 from netctrl.core.errors import FileError, InvalidValue
 
 if TYPE_CHECKING:
@@ -22,17 +22,8 @@ ATTRIBUTES = "attributes.txt"
 def export_profile(design: str, name: str, output: str | None, render: Callable[[dict[str, QueueLaw]], str]) -> int:
     """Write a switch's profile to a file, or print it."""
     found = _read(design)
-    try:
-        text = render({name: found.law})
-    except InvalidValue as error:
-        if error.argument == "name":
-            raise
-        raise FileError(design, str(error)) from None
-    if output is None:
-        return say(text)
-    write_all({"output": (output, text.encode)})
-    rows = [("certified", found.verdict), ("file", output)]
-    return say(report(f"{found.law.name} as the profile {name}", rows))
+    title = f"{found.law.name} as the profile {name}"
+    return write_text(design, found.verdict, title, output, lambda: render({name: found.law}))
 
 
 def is_queue_design(path: str | None) -> bool:
