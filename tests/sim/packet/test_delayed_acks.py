@@ -18,10 +18,10 @@ from netctrl.sim.packet.run import simulate_packets
 RTT, RATE, SEGMENT, PAYLOAD = 0.04, 1e7, 1500, 1460
 
 
-def run(duration=20.0, *, links=(), rate=RATE, **fields) -> Result:
+def run(duration=20.0, *, links=(), rate=RATE, lost=0.0, **fields) -> Result:
     """A flow over one link and back over another, fast one, on which nothing but acknowledgements are."""
     there = Link(id="there", source="a", target="b", capacity=rate, delay=RTT / 2, buffer=1e6)
-    back = Link(id="back", source="b", target="a", capacity=1e9, delay=RTT / 2, buffer=1e6)
+    back = Link(id="back", source="b", target="a", capacity=1e9, delay=RTT / 2, buffer=1e6, loss=lost)
     flow = Flow(**{"id": "f", "path": ("there",), "ack_path": ("back",), "rtt": RTT, "ecn": False} | fields)
     return simulate_packets(
         Scenario(links=[there, back], flows=[flow], duration=duration, warmup=duration / 4, packet_size=SEGMENT)
@@ -42,6 +42,12 @@ def test_the_round_trip_that_is_measured_is_the_older_packet_s():
     window = 10 * PAYLOAD
     at_once = run(receive_window=window)["rtt", "f"]
     assert run(receive_window=window, delayed_acks=True)["rtt", "f"] == pytest.approx(at_once + 0.0012, abs=1e-4)
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.5])
+def test_the_round_trip_that_is_measured_is_the_oldest_packet_s(lost):
+    """A window of 68 packets is always under way, whatever becomes of the acknowledgements: 1.2 ms for each of them."""
+    assert run(receive_window=68 * PAYLOAD, lost=lost)["rtt", "f"] == pytest.approx(68 * 0.0012, rel=2e-3)
 
 
 def test_one_packet_alone_waits_for_forty_milliseconds():

@@ -13,9 +13,9 @@ from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.kernel import advance_packets, resume
-from netctrl.sim.packet.problem import packet_problem
+from netctrl.sim.packet.problem import PacketProblem, packet_problem
 from netctrl.sim.packet.run import run_packets
-from netctrl.sim.packet.state import FLOW, LINK, PacketState, grown
+from netctrl.sim.packet.state import ACK, DUPLICATE, FLOW, KIND_MASK, KIND_SHIFT, LINK, PACKET, PacketState, grown
 
 RTT, SEGMENT = 0.1, 1.2e-3
 """Without queue; of a segment on the wire [s]."""
@@ -159,3 +159,36 @@ def test_after_a_timeout_slow_start_goes_to_the_threshold():
     windows = [sender(run(timeout + RTT * (k + 0.7), closed))["window"] for k in range(4)]
     np.testing.assert_allclose(windows[:3], [1.0, 2.0, 4.0])
     assert 5.0 <= windows[3] < 6.0
+
+
+def in_flight(end: float) -> tuple[PacketProblem, PacketState]:
+    """The first ten segments, sent at one time, or their acknowledgements, at this time [s]."""
+    ready = packet_problem(scenario_of(1.0))
+    ready.state.agenda[:, 0] = 1
+    assert advance_packets(ready.state, ready.interval, ready.full, 10.0, round(end * 1e9))
+    return ready, ready.state
+
+
+@pytest.mark.parametrize(("latest_ms", "received"), [(101.9, 10), (102.0, 0)])
+def test_what_was_overtaken_by_what_was_sent_again_is_refused(latest_ms, received):
+    """RFC 7323, section 5.3: in ticks of a millisecond, more than one behind what last came in order, as Linux has it.
+    What was refused is lost to the sender, too."""
+    ready, state = in_flight(HANDSHAKE + 1e-4)
+    state.flow[0, FLOW["stamp"]] = round(latest_ms * 1e6)
+    advance_packets(state, ready.interval, ready.full, 10.0, round(1e9 * (HANDSHAKE + 0.5 * RTT)))
+    assert state.flow[0, FLOW["received"]] == received * 1460
+    advance_packets(state, ready.interval, ready.full, 10.0, round(1e9 * (HANDSHAKE + 1.5 * RTT)))
+    assert state.flow[0, FLOW["una"]] == received
+    assert state.flow[0, FLOW["pipe"]] == max(10, 2 * received)
+
+
+@pytest.mark.parametrize(("upto", "steps"), [(9, 2), (8, 1)])
+def test_an_answer_that_was_overtaken_tells_of_no_duplicate(upto, steps):
+    """Linux refuses it; else each duplicate makes the window for reordering wider: RFC 8985, section 6.2, step 4."""
+    ready, state = in_flight(HANDSHAKE + 0.5 * RTT)
+    seq, info, back = (state.packet[:, PACKET[name]] for name in ("seq", "info", "back"))
+    last = (info >> KIND_SHIFT & KIND_MASK == ACK) & (seq == 9)
+    info[last], seq[last], back[last] = info[last] | DUPLICATE, 0, upto
+    advance_packets(state, ready.interval, ready.full, 10.0, round(1e9 * (HANDSHAKE + 1.5 * RTT)))
+    assert state.flow[0, FLOW["una"]] == 9
+    assert state.flow[0, FLOW["steps"]] == steps

@@ -73,7 +73,7 @@ F_TIMER, F_ARMED, F_BACKOFF, F_RTO_AT = (FLOW[name] for name in ("timer", "armed
 F_SRTT, F_RTTVAR, F_RTO, F_RING, F_MASK = (FLOW[name] for name in ("srtt", "rttvar", "rto", "ring", "mask"))
 F_ECN, F_REDUCED, F_OUT, F_LAW, F_EXACT = (FLOW[name] for name in ("ecn", "reduced", "out", "law", "exact"))
 F_TIMEOUTS, F_CUTS, F_PACER, F_GROUP = (FLOW[name] for name in ("timeouts", "cuts", "pacer", "group"))
-F_RTT_SUM, F_RTT_COUNT, F_DELAYS_ACKS = (FLOW[name] for name in ("rtt_sum", "rtt_count", "delays_acks"))
+F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
 K_FLOW, K_SEQ, K_INFO, K_BACK = (PACKET[name] for name in ("flow", "seq", "info", "back"))
 M_ACKS, M_MIN_RTO = META["acks"], META["min_rto"]
 
@@ -194,9 +194,9 @@ def _note_delivery(net: PacketState, f: int, info: int, seq: int, upto: int, now
     elif not again:
         flow[f, F_REORDERED] = 1
     if known & EVER == 0:
-        first = seq
-        if flow[f, F_DELAYS_ACKS] == 1 and flow[f, F_UNA] == seq - 1 < upto - 1:
-            first -= net.mark[_place(net, f, first - 1)] == 0  # whose acknowledgement waited for this one
+        first = flow[f, F_UNA]  # whose acknowledgement may have waited for this one, or been lost or overtaken
+        if first != seq and (first >= upto or net.mark[_place(net, f, first)] != 0):
+            first = seq
         _measure(net, f, now - net.sent[_place(net, f, first)], now - sent)
     return not again and sent < flow[f, F_UNDO_AT]
 
@@ -222,6 +222,8 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
                 return 0
         else:
             restart(net, f, now)
+    elif newly < 0:
+        info &= ~DUPLICATE  # it was overtaken, so that Linux refuses it (PAWS); later ones tell of what is out of order
     run = info >> RUN_SHIFT
     if run > 0 and seq >= flow[f, F_UNA]:
         mark_received(net, f, seq, run)

@@ -47,7 +47,7 @@ F_EXPECTED, F_AHEAD, F_RING, F_MASK = (FLOW[name] for name in ("expected", "ahea
 F_GENERATION, F_RECEIVED, F_EXACT = (FLOW[name] for name in ("generation", "received", "exact"))
 F_DELAYS_ACKS, F_HELD, F_QUICK, F_CAME = (FLOW[name] for name in ("delays_acks", "held", "quick", "came"))
 F_ANSWERS, F_PLANNED, F_RTO = (FLOW[name] for name in ("answers", "planned", "rto"))
-F_TRIP, F_DELAYS = FLOW["trip"], FLOW["delays"]
+F_TRIP, F_DELAYS, F_STAMP = FLOW["trip"], FLOW["delays"], FLOW["stamp"]
 K_NEXT, K_FLOW, K_SEQ, K_HOP, K_INFO, K_TIME, K_BACK = (
     PACKET[name] for name in ("next", "flow", "seq", "hop", "info", "time", "back")
 )
@@ -56,6 +56,7 @@ M_RECEIVED, M_DELIVERED = META["received"], META["delivered"]
 _LATEST = 40_000_000  # after what it answers [ns]: TCP_DELACK_MIN of Linux
 _QUICK = 16  # acknowledgements at once, of a connection's first data, after a pause, and after duplicates
 _QUICK_AT_MARK = 2
+_TICK = 1_000_000  # of timestamps [ns]
 
 
 @njit(**INLINED)
@@ -144,6 +145,9 @@ def answer_late(net: PacketState, f: int, now: int) -> None:
 def deliver(net: PacketState, k: int, now: int, full: int) -> int:
     """A packet of data came to its receiver, and turns into its acknowledgement; what is new in order is counted.
 
+    What was sent before the last that came in order is refused, by more than a tick of the clock (PAWS: RFC 7323,
+    section 5, as in Linux): something sent again has overtaken it.
+
     Returns the flow whose last segment came in order by this, or a write's, else NOTHING; OF_A_MESSAGE: all is left.
     """
     flow, packet, meta = net.flow, net.packet, net.meta
@@ -181,8 +185,12 @@ def deliver(net: PacketState, k: int, now: int, full: int) -> int:
             flow[f, F_ECHO] = 0
         if info & MARKED != 0:
             flow[f, F_ECHO] = 1
-        expected = flow[f, F_EXPECTED]
-        if seq == expected:
+        expected, behind = flow[f, F_EXPECTED], flow[f, F_STAMP] - packet[k, K_BACK]
+        if behind > _TICK and seq >= expected and flow[f, F_STAMP] // _TICK - packet[k, K_BACK] // _TICK > 1:
+            packet[k, K_SEQ], told = expected - 1, AGAIN  # refused; the answer tells of nothing new
+        elif seq == expected:
+            if told != 0 and behind < 0:  # no other can be ahead of what comes
+                flow[f, F_STAMP] = packet[k, K_BACK]
             first = expected
             expected += 1
             in_order = flow[f, F_AHEAD] == 0
