@@ -13,7 +13,9 @@ from netctrl.scenario.links import Link
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.sim.packet.run import simulate_packets
+from netctrl.sim.packet.problem import packet_problem
+from netctrl.sim.packet.run import run_packets, simulate_packets
+from netctrl.sim.packet.state import FLOW
 
 RTT, RATE, SEGMENT, PAYLOAD = 0.04, 1e7, 1500, 1460
 
@@ -95,6 +97,14 @@ def test_paced_senders_send_in_pieces_of_a_millisecond():
     assert even["delay", "there"] < 1e-7
     assert pieces["delay", "there"] == pytest.approx(3.5 * 8.0 * SEGMENT / 1e9, rel=0.02)
     assert pieces["throughput", "f"] == pytest.approx(even["throughput", "f"], rel=0.01)
+
+
+def test_a_piece_is_half_the_window_at_most():
+    """Over half a millisecond TCP adds up to 64 kB to a piece, so that one would be all that may be under way."""
+    link = Link(id="l", source="a", target="b", capacity=1e9)
+    flow = Flow(id="f", path=("l",), rtt=5e-4, sender=CapSender(rate=1e8), offload=True)
+    state = run_packets(packet_problem(Scenario(links=[link], flows=[flow], duration=0.5, packet_size=SEGMENT)), 10.0)
+    assert state.flow[0, FLOW["piece"]] == int(0.5 * state.window[0, 0]) > 2
 
 
 def test_what_no_engine_would_do_is_refused():

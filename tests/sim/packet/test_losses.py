@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from netctrl.laws.rate.cap import CapSender
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -34,7 +35,7 @@ def scenario_of(
 
 def run(end: float, closed: Iterable[tuple[float, float]], *, offers: int | None = None, **fields: Any) -> PacketState:
     """A Reno flow; what comes to the link while it is closed is lost. Times in s."""
-    ready = packet_problem(scenario_of(end, flow={"offers": offers}, **fields))
+    ready = packet_problem(scenario_of(end, **{"flow": {"offers": offers}} | fields))
     state = ready.state
     state.agenda[:, 0] = 1  # the host is at the link
     changes = sorted([*((a, 0) for a, _ in closed), *((b, 1 << 60) for _, b in closed)])
@@ -192,3 +193,13 @@ def test_an_answer_that_was_overtaken_tells_of_no_duplicate(upto, steps):
     advance_packets(state, ready.interval, ready.full, 10.0, round(1e9 * (HANDSHAKE + 1.5 * RTT)))
     assert state.flow[0, FLOW["una"]] == 9
     assert state.flow[0, FLOW["steps"]] == steps
+
+
+def test_what_is_sent_again_leaves_alone():
+    """Pieces of two packets each 3 ms; both of one are lost, and go again one after the other, not at once."""
+    flow = {"sender": CapSender(rate=8e6), "offload": True}
+    lost = [(0.5, 0.503)]
+    again = [sender(run(0.6 + k * 2.5e-4, lost, flow=flow))["again"] for k in range(60)]
+    first, second = (np.searchsorted(again, number) for number in (1, 2))
+    assert again[-1] == 2
+    assert (second - first) * 2.5e-4 == pytest.approx(1.5e-3, abs=3e-4)

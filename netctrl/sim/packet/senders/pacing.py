@@ -91,7 +91,8 @@ def _apply(net: PacketState, f: int, row: int, full: int) -> None:
         gap = max(full * _NS / rate, _SHORTEST)
     flow[f, F_PACE] = round(gap * _PART)
     if flow[f, F_OFFLOAD] == 1:
-        flow[f, F_PIECE] = int(at_once(rate, on_short_path(window[W_MIN_RTT]), float(full), _LEAST_AT_ONCE))
+        piece = at_once(rate, on_short_path(window[W_MIN_RTT]), float(full), _LEAST_AT_ONCE)
+        flow[f, F_PIECE] = int(max(min(piece, 0.5 * window[W_WINDOW]), 1.0))
 
 
 @njit(**INLINED)

@@ -150,10 +150,10 @@ def offer(net: PacketState, f: int, now: int, full: int) -> None:
                 return
         elif flow[f, F_PIPE] + 1.0 > net.window[f, W_WINDOW]:
             return
-        if flow[f, F_DUE] > now and left <= 0:  # of a piece that leaves at once
+        if flow[f, F_DUE] > now and (again or left <= 0):  # of a piece that leaves at once, but what goes again alone
             hold(net, f, now)
             return
-        left = (left if left > 0 else flow[f, F_PIECE]) - 1
+        left = 0 if again else (left if left > 0 else flow[f, F_PIECE]) - 1
         if meta[M_LEFT] < 1 or (not again and flow[f, F_NEXT] - flow[f, F_UNA] > flow[f, F_MASK]):
             meta[M_SHORT] = f + 1
             return
