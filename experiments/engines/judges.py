@@ -88,6 +88,7 @@ def both_ways(row: Any, seed: int) -> tuple[Result, float]:
         offers=Writes(size=6.0 * MSS, interval=6.0 * MSS / (1024.0 * OFFERED[row["size"]])),
         receive_window=WINDOW,
         delayed_acks=True,
+        offload=row.sender == "bbr",  # off on their interfaces, so that TCP's pieces were cut before netem
     )
     found = run_on((there, back), (flow,), seconds, seed)
     return found, float(found.tables["connections"]["read"][0]) / seconds / 1024.0

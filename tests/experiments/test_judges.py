@@ -21,6 +21,7 @@ def judges(monkeypatch):
         ("jittertrap loss", "loss 25±0 ms 2 % 10 MB/s", "bbr", 0.1),  # what is out of order fills the receiver
         ("jittertrap loss", "loss 25±0 ms 0.5 % 10 MB/s", "cubic", 0.2),
         ("jittertrap jitter", "jitter 12±16 ms 0 % 10 MB/s", "bbr", 0.2),  # frozen in DRAIN without room for pieces
+        ("jittertrap jitter", "jitter 25±20 ms 0 % 10 MB/s", "cubic", 0.15),  # what was overtaken is refused
         ("rebbr", "1 %", "cubic", 0.2),
     ],
 )
