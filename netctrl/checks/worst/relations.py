@@ -26,7 +26,8 @@ _CURVE = 65  # points of a curve's hull
 _OUT = 1.5  # times the deviation of a chord in its middle
 _SLACK = 1e-5  # of a bound: ten times the solver's tolerance
 _NARROW = 1e-6
-_PARTS, _EACH = 4, 0.02  # the newest, for bounds of variables; of the time for these, one search at most
+_PARTS = 3  # the newest, for bounds of variables
+_EACH, _SOON_S = 0.1, 0.01  # of the time that is left for a part's bounds, for one of them; too short to begin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,15 +83,21 @@ class Solved(NamedTuple):
 
 class Relations:
     """Variables with bounds and the rows that relate them; `seconds` is the time for searches that tighten bounds
-    beyond the linear relaxation; `parts` has the number of rows at the beginning of each part."""
+    beyond the linear relaxation."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.low: list[float] = []
         self.high: list[float] = []
         self.whole: list[int] = []
         self.rows: list[tuple[dict[int, float], float, float]] = []
-        self.seconds, self._each = seconds, seconds * _EACH
-        self.parts = [0]
+        self._until = self._end = perf_counter() + seconds
+        self._parts = [0]
+
+    def part(self, left: int) -> None:
+        """Begin a part, with its share of the time: so many are left with it."""
+        self._parts.append(len(self.rows))
+        now = perf_counter()
+        self._until = now + (self._end - now) / left
 
     def constant(self, value: float) -> Affine:
         """A number."""
@@ -196,10 +203,10 @@ class Relations:
         return y
 
     def _least(self, value: Affine) -> float:
-        began, bound = perf_counter(), self.least(value, relaxed=True).bound
-        if self.seconds > 0.0:
-            bound = max(bound, self.least(value, self._each, first=self.parts[-_PARTS:][0]).bound)
-        self.seconds -= perf_counter() - began
+        bound = self.least(value, relaxed=True).bound
+        seconds = _EACH * (self._until - perf_counter())
+        if seconds > _SOON_S:
+            bound = max(bound, self.least(value, seconds, first=self._parts[-_PARTS:][0]).bound)
         return bound
 
     def least(self, value: Affine, seconds: float = 60.0, relaxed: bool = False, first: int = 0) -> Solved:

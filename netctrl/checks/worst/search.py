@@ -9,7 +9,7 @@ packets any are lost there, up to a share of each round trip's. The search has t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf
+from math import ceil
 from operator import itemgetter
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -44,9 +44,17 @@ class Replayed(NamedTuple):
     queue_s: float
     """Greatest mean queueing delay [s]."""
 
-    def margin(self, utilization: float, share: float) -> float:
-        """Least ratio of a share to what is asked for."""
-        return min(self.utilization / utilization, self.share / share if share else inf)
+    def spent(self, asked: _Asked) -> float:
+        """Of what may be lost of the capacity, or of a flow's fair share, the greater part that is; above 1, too
+        little is left."""
+        spent, fair = (1.0 - self.utilization) / (1.0 - asked.utilization), 1.0 / asked.flows
+        return spent if asked.flows == 1 else max(spent, (fair - self.share) / (fair - asked.share))
+
+
+class _Asked(NamedTuple):
+    utilization: float
+    share: float
+    flows: int
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -54,7 +62,7 @@ class WorstNetwork:
     """Holds within a bound of jitter under which a pacing law uses least, and what is proved of all such holds.
 
     Bounds are those of the law's relations on a link without packets, from rest, in round trips; the replay is of the
-    law itself on packets, from its equilibrium, with losses at random.
+    law itself on packets, with random losses all the time: what it doesn't tolerate has cut it before the holds begin.
     """
 
     bounded: bool | None
@@ -63,7 +71,7 @@ class WorstNetwork:
     """(T,) time that acknowledgements of the first flow are held, by round trip [s]: the worst on packets of those that
     the search finds, all, none, and what comes of these by one change after another."""
     utilization_found: float | None
-    """Least share of the capacity used that was found, by the relations; None: none was in time."""
+    """Least share of the capacity used, by the relations; None: no holds were found in time."""
     utilization_bound: float | None
     """Share that any holds leave, by the relations; None: the law is the paper's, whose estimate is held."""
     share_bound: float | None
@@ -88,32 +96,29 @@ class WorstNetwork:
 
     def table(self) -> str:
         """Verdict, figures and holds as text."""
-        ms = 1e3
-        one = self.flows == 1
-        asked = f"{self.least_utilization:g} used" + ("" if one else f", {self.least_share:g} for each of two flows")
-        proved = "nothing: an estimate is held"
+        ms, two = 1e3, self.flows > 1
+
+        def said(used: float, share: float | None) -> str:
+            return f"{used:.3f} used" + (f", {share:.3f} for the worse of two flows" if two else "")
+
+        asked, held = said(self.least_utilization, self.least_share), " of the first" if two else ""
+        bounds = f"jitter{held} up to {ms * self.jitter_s:g} ms, losses up to {100 * self.loss:g} %"
+        proved, found, queue = "nothing: an estimate is held", "nothing", "not bounded"
         if self.utilization_bound is not None:
-            each = "" if one else f", at least {self.share_bound:.3f} for each flow"
-            proved = (
-                f"at least {self.utilization_bound:.3f} used{each}, for the law's relations on a fluid link, from rest"
-            )
-
-        def said(on_packets: Replayed) -> str:
-            return f"{on_packets.utilization:.3f}" + ("" if one else f" ({on_packets.share:.3f} for one flow)")
-
+            least = said(self.utilization_bound, self.share_bound)
+            proved = f"at least {least}, for the law's relations on a fluid link, from rest"
+        if self.queue_bound_s is not None:
+            queue = f"{ms * self.queue_bound_s:.4g} ms at most, for the relations"
+        if self.utilization_found is not None:
+            found = f"{self.utilization_found:.3f} used, by the relations"
+        with_these, quiet = self.replayed, self.without
         rows = {
-            "worst network": f"{_WORDS[self.bounded]}: {asked}, jitter up to {ms * self.jitter_s:g} ms"
-            + ("" if one else " for one of them")
-            + f", losses up to {100 * self.loss:g} %, {len(self.hold_s)} round trips",
+            "worst network": f"{_WORDS[self.bounded]}: {asked}; {bounds}; {len(self.hold_s)} round trips",
             "proved": proved,
-            "queue": "not bounded"
-            if self.queue_bound_s is None
-            else f"{ms * self.queue_bound_s:.4g} ms at most, for the relations",
-            "found": "nothing"
-            if self.utilization_found is None
-            else f"{self.utilization_found:.3f} used, by the relations",
-            "on packets": f"{said(self.replayed)} used with these holds, {said(self.without)} without; mean queue "
-            f"{ms * self.replayed.queue_s:.3g} ms",
+            "queue": queue,
+            "found": found,
+            "on packets": f"{said(*with_these[:2])} with these holds; mean queue {ms * with_these.queue_s:.3g} ms",
+            "without": f"{said(*quiet[:2])}, on packets without holds and losses",
             "holds ms": " ".join(f"{ms * hold:.3g}" for hold in self.hold_s),
             "search": f"{self.seconds:.3g} s",
         }
@@ -181,19 +186,19 @@ def worst_network(
     jitter_s = checked_number("jitter_s", jitter_s, takes, at_least=0.0, at_most=most)
     loss = checked_number("loss", loss, f"a share from 0 to {_MOST_LOSS:g}", at_least=0.0, at_most=_MOST_LOSS)
     round_trips = checked_whole("round_trips", round_trips, "a number from 1 to 20", at_least=1, at_most=20)
-    takes = "a share above 0 and at most 1"
-    used = checked_number("least_utilization", least_utilization, takes, above=0.0, at_most=1.0)
-    takes = "a share above 0 and at most 0.5"
-    each = checked_number("least_share", least_share, takes, above=0.0, at_most=0.5)
+    takes = "a share above 0 and at most 0.999"
+    used = checked_number("least_utilization", least_utilization, takes, above=0.0, at_most=0.999)
+    takes = "a share above 0 and at most 0.499"
+    each = checked_number("least_share", least_share, takes, above=0.0, at_most=0.499)
     limit_s = checked_number("limit_s", limit_s, "a time from 1 s to a day, in seconds", at_least=1.0, at_most=86400.0)
     began = perf_counter()
     found = _search(step_law(design, jitter_s / rtt, loss), flows, jitter_s / rtt, round_trips, limit_s)
-    seconds, margin = perf_counter() - began, (used, each if flows > 1 else 0.0)
+    seconds, wanted = perf_counter() - began, _Asked(used, each, flows)
     still = np.zeros(round_trips)
     starts = [*(rtt * holds for holds in found.holds), still + jitter_s, still]
-    replayed, hold = _worst_on_packets(design, starts, jitter_s, loss, margin)
+    replayed, hold = _worst_on_packets(design, starts, jitter_s, loss, wanted)
     bounds = Replayed(found.used_bound or 0.0, found.share_bound or 0.0, 0.0)
-    bounded = False if replayed.margin(*margin) < 1.0 else True if bounds.margin(*margin) >= 1.0 else None
+    bounded = False if replayed.spent(wanted) > 1.0 else True if bounds.spent(wanted) <= 1.0 else None
     hold.setflags(write=False)
     return WorstNetwork(
         bounded=bounded,
@@ -239,14 +244,11 @@ class _Flow(NamedTuple):
 
 
 class _Course(NamedTuple):
-    """What a search is asked of."""
+    """What each flow is served in all round trips [BDP], queues after each [BDP], and holds [RTT]."""
 
     served: list[Affine]
-    """Of each flow, in all round trips [BDP]."""
     queues: list[Affine]
-    """After each [BDP]."""
     holds: list[Affine]
-    """In each [RTT]."""
 
 
 class _Found(NamedTuple):
@@ -258,7 +260,6 @@ class _Found(NamedTuple):
     """Under the first of these."""
     used_bound: float | None
     share_bound: float | None
-    """Of the capacity, of any flow."""
     queue_bound: float | None
     """[BDP]."""
 
@@ -266,7 +267,8 @@ class _Found(NamedTuple):
 def _search(law: StepLaw, flows: int, jitter: float, round_trips: int, limit: float) -> _Found:
     relations = Relations(_TIGHTENED * limit)
     course = _course(relations, law, flows, jitter, round_trips)
-    aims = [sum(course.served[1:], course.served[0]), *(course.served if flows > 1 else ())]
+    every = sum(course.served[1:], course.served[0])
+    aims = [relations.settle(aim) for aim in (every, *(course.served if flows > 1 else ()))]
     seconds = (1.0 - _TIGHTENED) * limit / (len(aims) + 1)
     solved = [relations.least(aim, seconds) for aim in aims]
     holds = [np.clip(valued(course.holds, found.values), 0.0, jitter) for found in solved if found.values is not None]
@@ -287,18 +289,16 @@ def _course(relations: Relations, law: StepLaw, flows: int, jitter: float, round
     each = [_Flow([waits - rate, waits], [-rate, nothing], [rate * -2.0, -rate], state, nothing)] * flows
     through, queues, holds = nothing, [waits * flows], []
     for step in range(1, round_trips + 1):
-        relations.parts.append(len(relations.rows))
+        relations.part(round_trips + 1 - step)
         holds.append(relations.variable(0.0, jitter))
         sent = [_sent(relations, flow, holds[-1] if k == 0 else nothing) for k, flow in enumerate(each)]
         total = sum((flow.sent[-1] for flow in sent), nothing)
         through = through + relations.settle(relations.minimum(total - through, relations.constant(1.0)), 0.0, 1.0)
         queue = relations.settle(total - through, 0.0)
-        if flows == 1:
-            served = [through]
-        else:
-            served = [
-                flow.sent[-1] - left for flow, left in zip(sent, _left(relations, sent, queues[-1], queue), strict=True)
-            ]
+        served = [through]
+        if flows > 1:
+            left = _left(relations, sent, queues[-1], queue)
+            served = [flow.sent[-1] - waits for flow, waits in zip(sent, left, strict=True)]
         each = []
         for flow, so_far in zip(sent, served, strict=True):
             delivered = relations.settle(flow.heard[-1] - flow.heard[-2])
@@ -347,16 +347,16 @@ def _end(rtt: float, span: float) -> float:
 
 
 def _worst_on_packets(
-    design: PacingDesign, found: list[np.ndarray], jitter: float, loss: float, asked: tuple[float, float]
+    design: PacingDesign, found: list[np.ndarray], jitter: float, loss: float, asked: _Asked
 ) -> tuple[Replayed, np.ndarray]:
     """The worst on packets of some holds, and of those that differ from the worst in one round trip, again and again:
     let go there, or held in full."""
 
     def tried(holds: np.ndarray) -> tuple[float, Replayed, np.ndarray]:
         replayed = _replay(design, holds, loss)
-        return replayed.margin(*asked), replayed, holds
+        return replayed.spent(asked), replayed, holds
 
-    worst = min(map(tried, found), key=itemgetter(0))
+    worst = max(map(tried, found), key=itemgetter(0))
     bits = len(_LATER) * _end(design.inputs.rtt_s, 0.0) * design.inputs.bottleneck_bit_per_s
     left, since, T = min(_MOST_TRIES, int(_MOST_BITS_TRIED / bits)), 0, len(worst[2])
     while jitter > 0.0 and left > 0 and since < T:
@@ -364,8 +364,8 @@ def _worst_on_packets(
         k = left % T
         holds[k] = 0.0 if holds[k] > 0.5 * jitter else jitter
         other = tried(holds)
-        since = 0 if other[0] < worst[0] else since + 1
-        worst, left = min(worst, other, key=itemgetter(0)), left - 1
+        since = 0 if other[0] > worst[0] else since + 1
+        worst, left = max(worst, other, key=itemgetter(0)), left - 1
     return worst[1:]
 
 

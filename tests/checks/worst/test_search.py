@@ -106,7 +106,7 @@ def test_flows_in_one_queue_share_without_jitter():
     assert found.utilization_bound == pytest.approx(1.0, abs=1e-3)
     assert found.share_bound == pytest.approx(0.5, abs=1e-2)
     assert not found.hold_s.any()
-    assert "for each flow" in found.table()
+    assert "for the worse of two flows" in found.table()
 
 
 def test_what_is_queued_of_each_flow_is_as_what_it_sent():
