@@ -126,6 +126,45 @@ def test_a_bound_isn_t_above_what_packets_use():
     assert found.hold_s.max() <= 0.05 * RTT
 
 
+def fluid(law, flows, holds):
+    """Shares of the capacity that flows are served under holds of the first one, step by step, without relations."""
+    pipe, C_packets = PIPE / 1500.0, C / 12000.0
+
+    def waits(rate):
+        return (law.queue_packets + law.queue_packets_per_root_rate * np.sqrt(rate * C_packets)) / pipe
+
+    each = np.full(flows, 1.0 / flows)
+    W, rate = each + waits(each), 1.01 * each
+    served, before, heard, sent = 0.0 * each, -each, -each, waits(each)
+    queue, ended = flows * waits(each[0]), 0.0
+    for held in holds:
+        hold = np.where(np.arange(flows) == 0, held, 0.0)
+        heard = np.maximum(served - hold * (served - before), heard)
+        more = np.minimum(rate, np.maximum(heard + W - sent, 0.0))
+        sent, rtt = sent + more, 1.0 + queue + hold
+        ended = min(ended + 1.0, sent.sum())
+        queue = sent.sum() - ended
+        before, served = served, sent - queue * more / more.sum()
+        new = W + law.gain * (W / rtt + waits(W / rtt) - W)
+        W = np.minimum(new, 1.25 * W + 0.5 / pipe)
+        rate = 1.01 * W / rtt
+    return served / len(holds)
+
+
+@pytest.mark.parametrize("flows", [1, 2])
+def test_no_holds_of_the_fluid_use_less_than_is_proved(flows):
+    """Of a thousand random ones, and all held; the bounds are close."""
+    rng = np.random.default_rng(6)
+    asked = design("own-rate", flows=flows)
+    found = worst_network(asked, jitter_s=0.2 * RTT, round_trips=4, least_utilization=0.5)
+    draws = [0.2 * rng.integers(0, 2, 4) if k % 2 else rng.uniform(0.0, 0.2, 4) for k in range(1000)]
+    served = np.array([fluid(asked.law, flows, holds) for holds in (*draws, np.full(4, 0.2))])
+    used, share = served.sum(axis=1).min(), served.min()
+    assert used - 0.05 < found.utilization_bound <= used + 1e-4
+    if flows == 2:
+        assert share - 0.05 < found.share_bound <= share + 1e-4
+
+
 @pytest.mark.slow
 def test_losses_shorten_the_queue_that_rides_over_jitter():
     """A twentieth of the RTT, and losses that alone do no harm; bound and packets are close."""
