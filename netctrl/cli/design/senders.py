@@ -130,4 +130,8 @@ def _replay(design: PacingDesign, path: str) -> PacingReplay:
 def _worst(design: PacingDesign, jitter_s: float, loss: float) -> str:
     from netctrl.checks.worst.search import worst_network
 
-    return worst_network(design, jitter_s=jitter_s, loss=loss).table()
+    try:
+        return worst_network(design, jitter_s=jitter_s, loss=loss).table()
+    except InvalidValue as error:
+        option = {"jitter_s": "worst_network", "loss": "worst_losses"}.get(error.argument, error.argument)
+        raise InvalidValue(option, error.got, error.takes) from None
