@@ -56,6 +56,8 @@ ANSWERED = {
     "design cake --rtt 20ms --window 10": WRONG_USE,
     "design hftrac --network still.json --mu 1": WRONG_USE,
     "design pacing --replay rtts.csv --worst-network 1ms": WRONG_USE,
+    "design pacing --worst-losses 2%": WRONG_USE,
+    "design pacing --mode own-rate --worst-network 1s": WRONG_USE,
     f"certify pie {BOX}": GOOD,
     "certify pie --rtt 100ms --window 30": NO,
     f"certify docsis-pie {BOX}": GOOD,

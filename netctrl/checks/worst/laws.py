@@ -1,63 +1,68 @@
-"""Pacing laws as relations, one decision a step; time in RTTs without queue, data in bandwidth-delay products.
+"""Pacing laws as relations, one decision a round trip; time in RTTs without queue, data in bandwidth-delay products.
 
-Each begins at rest on a link that it knows: so the least RTT is 1, and neither drains nor losses are decided on.
+Each begins at rest on a link that it knows: so the least RTT is 1, and no drains are decided on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
-from netctrl.checks.worst.relations import Affine, Relations
+from netctrl.checks.worst.relations import Affine, Relations, affine
+from netctrl.core.errors import InvalidValue
 from netctrl.core.units import packets_per_second
-from netctrl.laws.pacing.own_rate import FREE, FREE_RAMP, FREE_ROUNDS, MAX_BDPS, MAX_PACKETS, RISE, RISE_PACKETS, SPEED
-from netctrl.laws.pacing.target_rtt import BUSY, FREE_RTTS, KEPT
-from netctrl.model.design.design import PacingDesign
-from netctrl.model.law import ArxPacer, OwnRatePacer, TargetRttPacer
+from netctrl.laws.pacing.own_rate import (
+    FREE,
+    FREE_RAMP,
+    FREE_ROUNDS,
+    LEAST_QUEUE,
+    LEAST_SHARE,
+    MAX_BDPS,
+    MAX_PACKETS,
+    MAX_STEP,
+    RISE,
+    RISE_PACKETS,
+    SHARE_CUT,
+    SHARE_RISE,
+    SPEED,
+)
+from netctrl.model.design.design import PacingDesign, PacingInputs
+from netctrl.model.law import ArxPacer, OwnRatePacer
 
 _FASTEST = 1.5  # own rate over the capacity, that spreads of RTTs are reckoned for
+_NO_LIMIT = 3.0  # of a window [BDP]
 
 
 class Seen(NamedTuple):
-    """What a law learns in a step."""
+    """What a law learns in a round trip."""
 
     step: int
-    """From 1 on."""
+    """Its number, from 1 on."""
     rtt: Affine
     delivered: Affine
-    """In the last round trip."""
-    in_flight: Affine
 
 
 class StepLaw(NamedTuple):
-    """A law in steps."""
+    """A law in round trips."""
 
-    steps: int
-    """In a round trip."""
-    queue: float
-    """At rest."""
-    rest: dict[str, Any]
-    """State at rest; "rate" is in force, "window", where there is one, bounds what is in flight."""
+    rest: Callable[[Relations], tuple[dict[str, Any], Affine]]
+    """State at rest, and what is queued of a flow; "rate" is in force, "window", where there is one, bounds what is in
+    flight."""
     decide: Callable[[Relations, dict[str, Any], Seen], dict[str, Any]]
     """The next state."""
-    window: int
-    """Round trips that are searched at once."""
     sound: bool
     """Whether all that the law does in cruise is among the relations' solutions."""
-    exact: bool
-    """Whether bounds are tightened by search, not only by linear relaxation."""
 
 
-def step_law(design: PacingDesign, jitter: float) -> StepLaw:
-    """The law of a design; jitter in round trips."""
+def step_law(design: PacingDesign, jitter: float, loss: float = 0.0) -> StepLaw:
+    """The law of a design; jitter in round trips, loss as a share of each round trip's packets."""
     law, asked = design.law, design.inputs
     if isinstance(law, ArxPacer):
         return _paper(law, asked.bottleneck_bit_per_s)
-    capacity = packets_per_second(asked.bottleneck_bit_per_s, law.packet_size_bytes)
-    if isinstance(law, OwnRatePacer):
-        return _own_rate(law, capacity, capacity * asked.rtt_s, jitter)
-    return _target_rtt(law, capacity * asked.rtt_s)
+    if not isinstance(law, OwnRatePacer):
+        raise InvalidValue("mode", asked.mode, "paper or own-rate: other laws have no relations")
+    return _own_rate(law, packets_per_second(asked.bottleneck_bit_per_s, law.packet_size_bytes), asked, jitter, loss)
 
 
 def _paper(law: ArxPacer, capacity: float) -> StepLaw:
@@ -84,74 +89,70 @@ def _paper(law: ArxPacer, capacity: float) -> StepLaw:
         mean_rate = relations.settle(state["mean_rate"] * gamma + new * (1.0 - gamma))
         return {"rate": new * R, "past": past, "mean": mean, "variance": variance, "mean_rate": mean_rate}
 
-    rest = {"rate": start * R, "past": [1.0] * p, "mean": 1.0, "variance": 0.0, "mean_rate": start}
-    return StepLaw(1, 0.0, rest, decide, 10, False, False)
+    def rest(relations: Relations) -> tuple[dict[str, Any], Affine]:
+        state = {"rate": start * R, "past": [1.0] * p, "mean": 1.0, "variance": 0.0, "mean_rate": start}
+        return affine(relations, state), relations.constant(0.0)
+
+    return StepLaw(rest, decide, False)
 
 
-def _target_rtt(law: TargetRttPacer, pipe: float) -> StepLaw:
-    """Cruise above a twentieth of the capacity, without the term of ψ and ξ, 1e-5 of the rate; `pipe` in packets."""
-    steps = round(1.0 / law.interval_share)
-    horizon, free = law.horizon_rtts, round(FREE_RTTS * steps)
+def _own_rate(law: OwnRatePacer, capacity: float, asked: PacingInputs, jitter: float, loss: float) -> StepLaw:
+    """Cruise; the spread of RTTs in a round trip is anything up to the jitter. Capacity in packets/s.
 
-    def delay(rate: float) -> float:
-        share = law.queue_share - law.queue_share_slope * log(max(pipe * rate, 1.0))
-        return max(min(max(share, law.least_queue_share), law.queue_share), 1.0 / (pipe * rate))
-
-    def decide(relations: Relations, state: dict[str, Any], seen: Seen) -> dict[str, Any]:
-        queue, before, most = seen.rtt - 1.0, state["delivered"], law.growth
-        busy = relations.variable(0, 1, 1)
-        relations.when(busy, state["delay"] * BUSY - queue)
-        relations.when(1.0 - busy, queue - state["delay"] * BUSY)
-        known = relations.choice(busy, seen.delivered, relations.maximum(seen.delivered, before))
-        C = relations.settle(known, low=0.05)
-        aim, pending = relations.curve(C, lambda u: u * delay(u)), relations.settle(seen.in_flight)
-        rate = C + (C + aim - pending) * (1.0 / horizon)
-        rate = relations.minimum(relations.maximum(rate, C * law.decrease), C * most)
-        recent = [busy, *state["busy"]]
-        stood = sum(recent[1:], recent[0])
-        if stood.low <= 0.0:
-            grows = relations.variable(0, 1, 1)
-            relations.at_most(stood, (1.0 - grows) * len(recent))
-            relations.at_most(1.0 - grows, stood)
-            rate = relations.choice(grows, C * most, rate)
-        rate = relations.maximum(rate, relations.constant(KEPT))
-        rate = relations.minimum(rate, relations.maximum(C + (C * MAX_BDPS - pending) * steps, C * KEPT))
-        return {
-            "rate": relations.settle(rate),
-            "delivered": C,
-            "delay": relations.curve(C, delay),
-            "busy": recent[:free],
-        }
-
-    rest = {"rate": 1.0, "delivered": 1.0, "delay": delay(1.0), "busy": [1.0] * free}
-    return StepLaw(steps, delay(1.0), rest, decide, 3, True, False)
-
-
-def _own_rate(law: OwnRatePacer, capacity: float, pipe: float, jitter: float) -> StepLaw:
-    """Cruise; the spread of RTTs in a round trip is anything up to the jitter. Capacity in packets/s."""
+    Up to what is tolerated losses only shorten the queue that is kept: by a share that is anything at rest, then cut or
+    raised. Beyond, they may cut the window, not in two round trips in a row.
+    """
+    pipe = capacity * asked.rtt_s
 
     def alpha(rate: float) -> float:
         return (law.queue_packets + law.queue_packets_per_root_rate * sqrt(max(rate, 0.0) * capacity)) / pipe
 
+    def kept(relations: Relations, rate: Affine, share: Affine) -> Affine:
+        full = relations.curve(rate, alpha)
+        if loss == 0.0:
+            return full
+        return relations.maximum(relations.product(share, full), relations.constant(LEAST_QUEUE / pipe))
+
     def decide(relations: Relations, state: dict[str, Any], seen: Seen) -> dict[str, Any]:
-        W, rtt = state["window"], relations.settle(seen.rtt)
-        x = relations.settle(relations.quotient(W, rtt))
-        kept = relations.curve(x, alpha)
+        W, rtt, share = state["window"], relations.settle(seen.rtt), state["share"]
+        x = relations.quotient(W, rtt)
+        if loss > 0.0:
+            share = relations.variable(LEAST_SHARE, 1.0)
+            relations.at_most(share, state["share"] + (rtt + jitter) * (SHARE_RISE * asked.rtt_s))
+            relations.at_most(state["share"] * SHARE_CUT, share)
+        waits = kept(relations, x, share)
         spread = relations.variable(0.0, law.noise_share * jitter * _FASTEST)
-        new = W * (1.0 - law.gain) + (x + kept + spread) * law.gain
+        new = W * (1.0 - law.gain) + (x + waits + spread) * law.gain
         ramp = min(max((seen.step - FREE_ROUNDS) / FREE_RAMP, 0.0), 1.0)
         if ramp > 0.0:  # how long there was no queue is left to the search
             free = relations.variable(0, 1, 1)
             grown = relations.variable(0.0, (law.growth - 1.0) * W.high * ramp)
             relations.at_most(grown, free * grown.high)
-            relations.when(free, W - x - kept * FREE)
+            relations.when(free, W - x - waits * FREE)
             new = new + grown
         new = relations.minimum(new, W * RISE + RISE_PACKETS / pipe)
-        fast = relations.maximum(seen.delivered, state["delivered"])
-        most = (fast + kept) * MAX_BDPS + MAX_PACKETS / pipe
+        limit, cut = state["limit"], state["cut"]
+        if loss > law.tolerated_loss:
+            limit, cut = relations.variable(0.0, _NO_LIMIT), relations.variable(0, 1, 1)
+            relations.at_most(cut + state["cut"], 1.0)
+            relations.when(1.0 - cut, state["limit"] - limit)
+            relations.when(1.0 - cut, limit - state["limit"] * (1.0 + MAX_STEP))
+            held = relations.minimum(new, W)
+            relations.when(cut, held * (1.0 - max(loss, law.cut)) - limit)
+            relations.when(cut, limit - held * (1.0 - law.cut))
+            new = relations.minimum(new, limit)
+        lost = relations.variable(0.0, loss * max(seen.delivered.high, 0.0))
+        relations.at_most(lost, seen.delivered * loss)
+        delivered = relations.settle(seen.delivered - lost)
+        most = (relations.maximum(delivered, state["delivered"]) + waits) * MAX_BDPS + MAX_PACKETS / pipe
         window = relations.settle(relations.minimum(new, most))
         rate = relations.settle(relations.quotient(window, rtt)) * SPEED
-        return {"rate": rate, "window": window, "delivered": seen.delivered}
+        return {"rate": rate, "window": window, "delivered": delivered, "share": share, "limit": limit, "cut": cut}
 
-    rest = {"rate": SPEED, "window": 1.0 + alpha(1.0), "delivered": 1.0}
-    return StepLaw(1, alpha(1.0), rest, decide, 10, True, True)
+    def rest(relations: Relations) -> tuple[dict[str, Any], Affine]:
+        each, share = relations.constant(1.0 / asked.flows), relations.variable(LEAST_SHARE if loss else 1.0, 1.0)
+        waits = kept(relations, each, share)
+        state = affine(relations, {"limit": _NO_LIMIT, "cut": 0.0})
+        return state | {"rate": each * SPEED, "window": each + waits, "delivered": each, "share": share}, waits
+
+    return StepLaw(rest, decide, True)

@@ -1,7 +1,9 @@
 """Piecewise linear relations between bounded variables, for HiGHS: minimum, maximum, choice, products and curves.
 
 Curves and products are known within their convex hulls, so that a bound holds for them too; a point that is found may
-lie off them. Bounds of variables are tightened as relations are added: the tighter they are, the smaller the hulls.
+lie off them. Bounds of variables are tightened as relations are added: the tighter they are, the smaller the hulls and
+the constants by which a bit switches a row. A search for such a bound has the rows of the newest parts only: without
+the others it finds a wider one, which holds, in a time that doesn't grow from part to part.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +26,8 @@ _CURVE = 65  # points of a curve's hull
 _OUT = 1.5  # times the deviation of a chord in its middle
 _SLACK = 1e-5  # of a bound: ten times the solver's tolerance
 _NARROW = 1e-6
-_CELLS, _CELL = 4, 0.01  # of a product's first factor: number and least width
+_PARTS = 3  # the newest, for bounds of variables
+_EACH, _SOON_S = 0.1, 0.01  # of the time that is left for a part's bounds, for one of them; too short to begin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,15 +82,22 @@ class Solved(NamedTuple):
 
 
 class Relations:
-    """Variables with bounds and the rows that relate them; `seconds` bounds each search that tightens a bound, beyond
-    the linear relaxation."""
+    """Variables with bounds and the rows that relate them; `seconds` is the time for searches that tighten bounds
+    beyond the linear relaxation."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.low: list[float] = []
         self.high: list[float] = []
         self.whole: list[int] = []
         self.rows: list[tuple[dict[int, float], float, float]] = []
-        self.seconds = seconds
+        self._until = self._end = perf_counter() + seconds
+        self._parts = [0]
+
+    def part(self, left: int) -> None:
+        """Begin a part, with its share of the time: so many are left with it."""
+        self._parts.append(len(self.rows))
+        now = perf_counter()
+        self._until = now + (self._end - now) / left
 
     def constant(self, value: float) -> Affine:
         """A number."""
@@ -115,7 +126,7 @@ class Relations:
 
     def maximum(self, left: Affine, right: Affine) -> Affine:
         """max(left, right)."""
-        gap = left - right
+        gap = self.settle(left - right)
         if gap.low >= 0.0 or gap.high <= 0.0:
             return left if gap.low >= 0.0 else right
         y, bit = self.variable(max(left.low, right.low), max(left.high, right.high)), self.variable(0, 1, 1)
@@ -154,31 +165,23 @@ class Relations:
         return y
 
     def quotient(self, numerator: Affine, divisor: Affine) -> Affine:
-        """x with x times the divisor = numerator, both above 0, within McCormick's hulls over cells of the divisor."""
-        low, high = divisor.low, divisor.high
-        if high - low < _NARROW:
-            return numerator * (1.0 / low)
-        x = self.variable(numerator.low / high, numerator.high / low)
-        edges = np.linspace(low, high, 1 + min(max(int((high - low) / _CELL), 1), _CELLS))
-        bits = [self.variable(0, 1, 1) for _ in edges[1:]]
-        self.equal(sum(bits[1:], bits[0]), 1.0)
-        a, b = x.low, x.high
-        for bit, left, right in zip(bits, *zip(*pairwise(edges.tolist()), strict=True), strict=True):
-            self.when(bit, left - divisor)
-            self.when(bit, divisor - right)
-            self.when(bit, x * left + divisor * a - left * a - numerator)
-            self.when(bit, x * right + divisor * b - right * b - numerator)
-            self.when(bit, numerator - (x * right + divisor * a - right * a))
-            self.when(bit, numerator - (x * left + divisor * b - left * b))
+        """x with x times the divisor = numerator, both above 0, within McCormick's hull."""
+        x = self.variable(numerator.low / divisor.high, numerator.high / divisor.low)
+        for _ in range(2):  # the second hull has the bounds that the first leaves
+            self._mccormick(x, divisor, numerator)
+            x = self.settle(x)
         return x
 
     def product(self, x: Affine, y: Affine) -> Affine:
         """A value in McCormick's hull of x y."""
         corners = [u * v for u in (x.low, x.high) for v in (y.low, y.high)]
         z = self.variable(min(corners), max(corners))
+        self._mccormick(x, y, z)
+        return z
+
+    def _mccormick(self, x: Affine, y: Affine, z: Affine) -> None:
         for u, v, sign in ((x.low, y.low, 1), (x.high, y.high, 1), (x.low, y.high, -1), (x.high, y.low, -1)):
             self.at_most((y * u + x * v - u * v - z) * sign, 0.0)
-        return z
 
     def greatest(self, values: list[Affine]) -> Affine:
         """One of some values: where it is to be great, the greatest."""
@@ -201,25 +204,37 @@ class Relations:
 
     def _least(self, value: Affine) -> float:
         bound = self.least(value, relaxed=True).bound
-        return max(bound, self.least(value, self.seconds).bound) if self.seconds > 0.0 else bound
+        seconds = _EACH * (self._until - perf_counter())
+        if seconds > _SOON_S:
+            bound = max(bound, self.least(value, seconds, first=self._parts[-_PARTS:][0]).bound)
+        return bound
 
-    def least(self, value: Affine, seconds: float = 60.0, relaxed: bool = False) -> Solved:
-        """The least of a value: a point, and what it is at least; relaxed: without whole numbers."""
-        cost = np.zeros(len(self.low))
-        cost[list(value.terms)] = list(value.terms.values())
-        entries = [(row, i, a) for row, (terms, _, _) in enumerate(self.rows) for i, a in terms.items()]
+    def least(self, value: Affine, seconds: float = 60.0, relaxed: bool = False, first: int = 0) -> Solved:
+        """The least of a value, with the rows from `first` on: a point, and what it is at least; relaxed: without whole
+        numbers."""
+        rows, low, high = self.rows[first:], np.array(self.low), np.array(self.high)
+        used = np.array(sorted({i for terms, _, _ in rows for i in terms} | set(value.terms)), dtype=int)
+        if not len(used):
+            return Solved(low, value.constant)
+        column = {i: k for k, i in enumerate(used.tolist())}
+        cost = np.zeros(len(used))
+        cost[[column[i] for i in value.terms]] = list(value.terms.values())
+        entries = [(row, column[i], a) for row, (terms, _, _) in enumerate(rows) for i, a in terms.items()]
+        whole = np.zeros(len(used)) if relaxed else np.array(self.whole)[used]
         with _silent():
             found: Any = milp(
                 cost,
-                integrality=np.zeros(len(cost)) if relaxed else np.array(self.whole),
-                bounds=Bounds(self.low, self.high),
-                constraints=_rows(entries, self.rows, len(cost)),
-                options={"time_limit": seconds if not relaxed else 60.0, "mip_rel_gap": 1e-3},
+                integrality=whole,
+                bounds=Bounds(low[used], high[used]),
+                constraints=_rows(entries, rows, len(used)),
+                options={"time_limit": 60.0 if relaxed else seconds, "mip_rel_gap": 1e-3},
             )
-        bound = found.fun if relaxed or not any(self.whole) else found.mip_dual_bound
-        if bound is None or not isfinite(bound):
-            bound = -inf
-        return Solved(found.x, float(bound) + value.constant)
+        bound = found.mip_dual_bound if whole.any() else found.fun if found.status == 0 else None
+        bound = float(bound) if bound is not None and isfinite(bound) else -inf
+        if found.x is None:
+            return Solved(None, bound + value.constant)
+        low[used] = found.x
+        return Solved(low, bound + value.constant)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from netctrl.cli.certify.common import SHARE
 from netctrl.cli.design.common import Wanted, call, deliver, design_report
 from netctrl.cli.options import RATE, SIZE, TIME, given, kind, option
 from netctrl.core.errors import InvalidValue
@@ -54,7 +55,8 @@ def mpcc(
 
 REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s, rtt_s [, delivered_bytes, in_flight_bytes, lost_bytes]"
 _MANY_TAKES, _NUMBER_TAKES = "a whole number, as in 5", "a number above 0, as in 100"
-_WORST_TAKES = "search the network with so much jitter that uses least in ten round trips, as in 1ms; up to 4 minutes"
+_WORST_TAKES = "search the network with so much jitter that uses least in ten round trips, as in 1ms; some two minutes"
+_LOSSES_TAKES = "largest losses of each round trip in this network, as in 2%"
 _PAST_RTTS, _PAST_RATES, _FLOWS = (kind(metavar, int, _MANY_TAKES) for metavar in ("P", "Q", "FLOWS"))
 _PSI, _XI, _STEP = (kind(metavar, float, _NUMBER_TAKES) for metavar in ("PSI", "XI", "ALPHA"))
 
@@ -92,6 +94,7 @@ def pacing(
     ] = None,
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
     worst_network: Annotated[float | None, TIME(_WORST_TAKES)] = None,
+    worst_losses: Annotated[float | None, SHARE(_LOSSES_TAKES)] = None,
 ) -> int:
     """Pacing sets a sender's rate from its round-trip times: the published law, or one with a target of its own.
 
@@ -100,11 +103,15 @@ def pacing(
     netctrl design pacing --mode own-rate --rtt 20ms --bottleneck 100Mbit --N 4
     netctrl design pacing --accept stable -o pacing.json --plot pacing.png
     """
-    made = call("pacing", given(locals(), "wanted", "literal", "replay", "worst_network") | {"guarded": not literal})
+    asked = given(locals(), "wanted", "literal", "replay", "worst_network", "worst_losses")
+    made = call("pacing", asked | {"guarded": not literal})
     if replay is not None and worst_network is not None:
         raise InvalidValue("replay", replay, "nothing with --worst-network")
+    if worst_losses is not None and worst_network is None:
+        raise InvalidValue("worst_losses", worst_losses, "nothing without --worst-network")
     if worst_network is not None:
-        return deliver(wanted, made, table=lambda design: f"{design_report(design)}\n{_worst(design, worst_network)}")
+        bounds = worst_network, worst_losses or 0.0
+        return deliver(wanted, made, table=lambda design: f"{design_report(design)}\n{_worst(design, *bounds)}")
     if replay is None:
         return deliver(wanted, made)
 
@@ -120,7 +127,11 @@ def _replay(design: PacingDesign, path: str) -> PacingReplay:
     return replay(design.law, read_replay(path, delivered=design.inputs.mode != "paper"))
 
 
-def _worst(design: PacingDesign, jitter_s: float) -> str:
+def _worst(design: PacingDesign, jitter_s: float, loss: float) -> str:
     from netctrl.checks.worst.search import worst_network
 
-    return worst_network(design, jitter_s=jitter_s).table()
+    try:
+        return worst_network(design, jitter_s=jitter_s, loss=loss).table()
+    except InvalidValue as error:
+        option = {"jitter_s": "worst_network", "loss": "worst_losses"}.get(error.argument, error.argument)
+        raise InvalidValue(option, error.got, error.takes) from None

@@ -38,11 +38,11 @@ _START_SPEED, SPEED = 2.0, 1.01  # pace over W/ℓ
 # about once in 10 s, as an excess of h has the probability exp(-0.8 h).
 _LEAST_EXCESS, _EXCESS, _EXCESS_RATE = 3.0, 1.3, 4.0
 _START_EXCESS = 2.0
-_SHARE_CUT, _SHARE_RISE, _SHARE_S = 0.8, 0.05, 0.1  # times, at losses no sooner than this [s]; in a second without
-_LEAST_SHARE, _LEAST_QUEUE = 0.1, 1.0  # of α; [packet]
+SHARE_CUT, SHARE_RISE, _SHARE_S = 0.8, 0.05, 0.1  # times, at losses no sooner than this [s]; in a second without
+LEAST_SHARE, LEAST_QUEUE = 0.1, 1.0  # of α; [packet]
 _SLOW_ROOT = 3.0  # √(packet/s), below which the rate under losses grows by a share, as it hears of few
 _FASTER_S = 0.25  # after which it grows faster
-_MAX_STEP = 0.02  # of a window, in a round trip
+MAX_STEP = 0.02  # of a window, in a round trip
 _TIMER = 0.5  # of a window, lost at once
 _HEARD = 1.5  # round trips after a cut, until losses of what was sent before it are over
 MAX_BDPS, MAX_PACKETS = 2.0, 4.0  # in flight
@@ -156,9 +156,9 @@ def _room(state: OwnRateState, time: float, span: float, gone: float) -> None:
     """The share of α that is kept: cut at any loss, raised in time, so that all flows come to one share. Random losses
     leave a shorter queue, no lower rate."""
     if gone <= state.round_lost:
-        state.share = min(state.share + _SHARE_RISE * span, 1.0)
+        state.share = min(state.share + SHARE_RISE * span, 1.0)
     elif time - state.share_s > _SHARE_S:
-        state.share = max(_SHARE_CUT * state.share, _LEAST_SHARE)
+        state.share = max(SHARE_CUT * state.share, LEAST_SHARE)
         state.share_s = time
     state.round_lost = gone
 
@@ -192,7 +192,7 @@ def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, share: float
     elif state.limit < inf:
         root = sqrt(state.limit / state.rtt)
         steeper = p.packets_per_root * root / (root + _SLOW_ROOT) * (1.0 + (time - state.limit_s) / _FASTER_S)
-        state.limit += state.limit * min(steeper / root * state.rtt, _MAX_STEP)
+        state.limit += state.limit * min(steeper / root * state.rtt, MAX_STEP)
         if time - state.limit_s > _FORGET * p.probe_s:
             state.limit = inf
         state.window = min(state.window, state.limit)
@@ -259,7 +259,7 @@ def _end_round(
     before = state.round_lost
     x = state.window / state.rtt
     _room(state, time, span, gone)
-    alpha = max(state.share * own_queue(p.packets, p.packets_per_root, x), _LEAST_QUEUE)
+    alpha = max(state.share * own_queue(p.packets, p.packets_per_root, x), LEAST_QUEUE)
     state.target_rtt = base + alpha / x
     if state.phase != START:
         alpha += p.noise_share * spread * x
