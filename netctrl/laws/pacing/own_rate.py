@@ -9,8 +9,9 @@ capacity C wait q = α(C/N) N/C (`netctrl.design.pacing.own_rate` certifies it).
 What a buffer can't hold is left out of α: each loss cuts the share of α that is kept, time raises it, as under AIMD,
 so that all flows come to one share. Only losses beyond what is tolerated limit the window itself.
 
-All flows of the law drain their queue at the same times, to see the least RTT. A queue that these drains leave is kept
-by others; beside these a flow has Cubic's window, until a drain empties the queue.
+All flows of the law drain their queue at the same times, to see the least RTT, unless it runs empty by itself, as on
+links whose rate varies. A queue that these drains leave is kept by others; beside these a flow has Cubic's window,
+until a drain empties the queue.
 """
 
 from __future__ import annotations
@@ -41,15 +42,15 @@ _START_EXCESS = 2.0
 SHARE_CUT, SHARE_RISE, _SHARE_S = 0.8, 0.05, 0.1  # times, at losses no sooner than this [s]; in a second without
 LEAST_SHARE, LEAST_QUEUE = 0.1, 1.0  # of α; [packet]
 _SLOW_ROOT = 3.0  # √(packet/s), below which the rate under losses grows by a share, as it hears of few
-_FASTER_S = 0.25  # after which it grows faster
+_FASTER_S, _FASTEST_S = 0.25, 5.0  # after which it grows faster, and once more
 MAX_STEP = 0.02  # of a window, in a round trip
 _TIMER = 0.5  # of a window, lost at once
-_HEARD = 1.5  # round trips after a cut, until losses of what was sent before it are over
 MAX_BDPS, MAX_PACKETS = 2.0, 4.0  # in flight
 _LEAST = 0.1  # window [packet]
 _SEEN = 1.01  # times the least RTT: as good as that
 # Others' queues: shares of the queue that a drain leaves, at which it is others', and one's own; then Cubic's window.
-_LEFT, _GONE = 0.5, 0.2
+_LEFT, _GONE = 0.5, 0.1
+_TELLING = 3.0  # window [packet], below which what a drain leaves tells nothing, as in an outage
 _RARELY = 4.0  # of a competitor's drains, periods
 _REMEMBERED = 40.0  # [s] for which the least RTT counts that others' queue hides
 _FADES, _PART = 0.9, 0.5  # of the highest rate, from drain to drain; of it, the window that competition begins with
@@ -57,6 +58,8 @@ _WORTH, _FEW = 10.0, 4.0  # windows [packet] below which no competition begins, 
 _GIVEN_UP = 8.0  # drains after such an end, for which none begins
 _PATIENCE = 0.8  # of the time that Cubic takes to come back, between two cuts; half where losses are significant
 _LASTS = 0.125  # of the period, and two round trips: a drain
+# A queue that runs empty once a period, where the buffer holds it, needs none. Beside BBR 3 it does in four of five.
+_EMPTIED, _WHOLE = 2.0, 0.5
 _FORGET = 10.0  # periods without losses, after which their window is forgotten
 
 
@@ -82,8 +85,9 @@ def _compete(state: OwnRateState, time: float, lost: bool, share: float) -> None
     back = cube_root((1.0 - BETA) / C * state.peak)
     if lost and since > max(state.rtt, (0.5 if share > 0.0 else 1.0) * _PATIENCE * back):
         state.peak = W
-        state.window = max(BETA * W, 1.0)
+        state.window = max(min(BETA, 1.0 - share) * W, 1.0)
         state.cut_s = state.limit_s = time
+        state.deaf = 1.0
         if W < _FEW:
             _give_up(state)
         return
@@ -114,7 +118,7 @@ def _listen(state: OwnRateState, time: float, rtt: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _judge(state: OwnRateState, p: OwnRateParameters, time: float, delivered: float, lost: float) -> float:
+def _judge(state: OwnRateState, p: OwnRateParameters, delivered: float, lost: float) -> float:
     """Share that was lost since the excess over what is tolerated was last 0, if this excess is significant; else 0.
 
     A one-sided cumulative sum, in which n packets may lose p n.
@@ -125,7 +129,8 @@ def _judge(state: OwnRateState, p: OwnRateParameters, time: float, delivered: fl
     packets = (sent - state.sent_base) / p.packet
     gone = (lost - state.lost_base) / p.packet
     excess = gone - p.tolerated_loss * packets
-    heard = time - state.limit_s > _HEARD * state.rtt
+    heard = state.deaf == 0.0
+    state.deaf = max(state.deaf - 1.0, 0.0)
     if heard and excess > 0.0:
         significant = _START_EXCESS
         if state.phase != START:
@@ -167,6 +172,7 @@ def _room(state: OwnRateState, time: float, span: float, gone: float) -> None:
 def _end_start(state: OwnRateState, pipe: float, alpha: float) -> None:
     state.phase = CRUISE
     state.window = min(state.window, max(pipe + alpha, 2.0))
+    state.deaf = 2.0  # what this round and the next hear of was sent by the start
 
 
 @njit(cache=True, error_model="numpy")
@@ -174,6 +180,7 @@ def _lose(state: OwnRateState, p: OwnRateParameters, time: float, share: float) 
     """Significant losses: what came through, at most a cut below the window, is its limit."""
     state.limit = max((1.0 - max(share, p.cut)) * state.window, _LEAST)
     state.limit_s = time
+    state.deaf = 1.0
     state.window = min(state.window, state.limit)
 
 
@@ -191,9 +198,11 @@ def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, share: float
         _lose(state, p, time, share)
     elif state.limit < inf:
         root = sqrt(state.limit / state.rtt)
-        steeper = p.packets_per_root * root / (root + _SLOW_ROOT) * (1.0 + (time - state.limit_s) / _FASTER_S)
+        since = time - state.limit_s
+        faster = (1.0 + since / _FASTER_S) * (1.0 + since * since / (_FASTEST_S * _FASTEST_S))
+        steeper = p.packets_per_root * root / (root + _SLOW_ROOT) * faster
         state.limit += state.limit * min(steeper / root * state.rtt, MAX_STEP)
-        if time - state.limit_s > _FORGET * p.probe_s:
+        if since > _FORGET * p.probe_s:
             state.limit = inf
         state.window = min(state.window, state.limit)
 
@@ -203,8 +212,9 @@ def _suspect(state: OwnRateState, p: OwnRateParameters, time: float, left: float
     """A queue that the drains of all flows of this law leave, several times in a row, is kept by others."""
     if state.competing > 0.0:
         if left < _GONE * state.drained:
-            state.competing = state.foreign = 0.0
-    elif left <= _LEFT * state.drained + state.spread:
+            state.competing = 0.0
+            state.foreign = p.patience_drains - 1.0
+    elif left <= _LEFT * state.drained + state.spread or state.window < _TELLING:
         state.foreign = min(state.foreign, 0.0)
     else:
         state.foreign += 1.0
@@ -217,12 +227,8 @@ def _suspect(state: OwnRateState, p: OwnRateParameters, time: float, left: float
 
 
 @njit(cache=True, error_model="numpy")
-def _end_drain(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
+def _renew(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
     """The least RTT is that of this period and the one before."""
-    state.phase = CRUISE
-    state.window = state.saved
-    if state.drain_rtt < inf and state.drained > 0.0:
-        _suspect(state, p, time, state.drain_rtt - state.min_rtt)
     state.fastest *= _FADES
     lowest = min(state.lowest_rtt, state.lowest_before)
     if (state.foreign <= 0.0 and state.competing == 0.0) or time - state.seen_s > _REMEMBERED:
@@ -230,7 +236,18 @@ def _end_drain(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
         state.seen_s = time
     state.lowest_before = state.lowest_rtt
     state.lowest_rtt = inf
+    state.emptied *= 0.5
     state.probe_s = _next(state, p, time)
+
+
+@njit(cache=True, error_model="numpy")
+def _end_drain(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
+    state.phase = CRUISE
+    state.window = state.saved
+    state.free = 0.0  # the drain's own doing
+    if state.drain_rtt < inf and state.drained > 0.0:
+        _suspect(state, p, time, state.drain_rtt - state.min_rtt)
+    _renew(state, p, time)
 
 
 @njit(cache=True, error_model="numpy")
@@ -247,6 +264,7 @@ def _end_round(
     state.rate_before = state.delivered_rate
     state.delivered_rate = BITS_PER_BYTE * got / span
     state.fastest = max(state.fastest, state.delivered_rate)
+    drained = state.round_s < state.drain_until_s + state.rtt  # RTTs of packets of a drain
     state.round_s = time
     state.round_bytes = delivered
     state.round_end = delivered + gone + (in_flight if isfinite(in_flight) else state.window * packet)
@@ -264,7 +282,9 @@ def _end_round(
     if state.phase != START:
         alpha += p.noise_share * spread * x
     state.free = state.free + 1.0 if queue * x < FREE * alpha else 0.0
-    share = _judge(state, p, time, delivered, lost)
+    if state.free == 1.0 and state.drain_until_s > 0.0 and not drained:
+        state.emptied += 1.0
+    share = _judge(state, p, delivered, lost)
     pipe = state.delivered_rate * base / (BITS_PER_BYTE * packet)
     if state.phase == START:
         state.flat = state.flat + 1.0 if state.delivered_rate < 1.25 * state.rate_before else 0.0
@@ -275,9 +295,12 @@ def _end_round(
     elif state.phase == CRUISE:
         if state.competing > 0.0:
             _compete(state, time, gone > before, share)
-        else:
+        elif share > 0.0 or not drained:
             _cruise(state, p, time, share, alpha)
-        if time >= state.probe_s:
+        alone = state.competing == 0.0 and state.foreign <= 0.0
+        if time >= state.probe_s and alone and state.emptied >= _EMPTIED and state.share >= _WHOLE:
+            _renew(state, p, time)
+        elif time >= state.probe_s:
             state.phase = DRAIN
             state.saved = state.window
             state.window = min(state.window, p.drain_share * pipe)
@@ -290,6 +313,7 @@ def _end_round(
         state.saved *= 1.0 - max(share, p.cut)
         state.limit = state.saved
         state.limit_s = time
+        state.deaf = 1.0
     fast = max(state.delivered_rate, state.rate_before) / (BITS_PER_BYTE * packet)
     if state.phase != START and state.competing == 0.0:
         state.window = min(state.window, MAX_BDPS * (fast * base + alpha) + MAX_PACKETS)
@@ -311,6 +335,7 @@ def own_rate_law_step(
     if not (isfinite(delivered) and delivered >= state.delivered_bytes):
         state.held += 1.0
         return state.rate
+    gone = lost if isfinite(lost) else 0.0
     first = state.samples == 0.0
     changed = first
     state.time_s = time
@@ -320,14 +345,13 @@ def own_rate_law_step(
         state.rtt = rtt
         state.round_s = time - rtt
         state.round_bytes = 0.0
-        state.round_end = FIRST_WINDOW * p.packet
+        state.round_end = FIRST_WINDOW * p.packet + gone
         state.probe_s = _next(state, p, time)
         state.seen_s = time
     if state.phase == DRAIN and time >= state.drain_until_s:
         _end_drain(state, p, time)
         changed = True
     _hear_timer(state, p, delivered, lost)
-    gone = lost if isfinite(lost) else 0.0
     if state.phase == START and state.recent >= _SOON:
         x = state.window / rtt
         alpha = own_queue(p.packets, p.packets_per_root, x)

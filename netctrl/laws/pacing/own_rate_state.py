@@ -14,7 +14,7 @@ FIRST_WINDOW = 10.0
 
 
 class OwnRateState:
-    """State of an own-rate law; its first numbers are those of `TargetState`."""
+    """State of an own-rate law; its rate is where `ArxState` has it."""
 
     time_s: float
     """Of the newest sample [s]"""
@@ -62,6 +62,8 @@ class OwnRateState:
     """Round trips of the start without growth"""
     free: float
     """Round trips without a queue"""
+    emptied: float
+    """How often the queue ran empty by itself; half of it is forgotten each period"""
     lowest_before: float
     """Least RTT of the period before [s]"""
     lost_bytes: float
@@ -80,6 +82,8 @@ class OwnRateState:
     """Greatest window since the last significant losses [packet]"""
     limit_s: float
     """Time of these [s]"""
+    deaf: float
+    """Round trips to come that hear of losses of what was sent before a cut"""
     probe_s: float
     """The next drain begins [s]"""
     drain_until_s: float

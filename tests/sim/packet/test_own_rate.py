@@ -8,6 +8,7 @@ import pytest
 import netctrl
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.model.law import OwnRatePacer
+from netctrl.model.link_trace import link_trace_of
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -15,7 +16,7 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 PACKET = 12e3
 
 
-def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0.0, seed=1, beside=None):
+def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0.0, seed=1, beside=None, trace=None):
     """Shares of flows, one for each RTT, and the link's measures in the second half. Jitter of a packet's time keeps
     flows from meeting a full buffer by their phase. `beside`: keys of one more flow, the last."""
     mean = float(np.mean(rtts))
@@ -28,6 +29,7 @@ def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0
         buffer=max(bdps * rate * mean / 8.0, 3000.0),
         loss=loss,
         jitter=max(jitter * mean, PACKET / rate),
+        trace=trace,
     )
     flows = tuple(
         Flow(id=f"f{k}", count=1, path=("line",), rtt=rtt, sender=sender, start=(0.0, 1.0), ecn=False)
@@ -67,7 +69,7 @@ def test_the_queue_is_the_certificate_s(rate, rtt, flows):
 
 @pytest.mark.parametrize("rtts", [[0.01, 0.1], [0.01, 0.03, 0.1], [0.02, 0.05, 0.1, 0.2]])
 def test_unlike_round_trips_share(rtts):
-    """The target-RTT law gave .06/.04/.90 to 10, 40 and 100 ms."""
+    """A law that aimed at a share of the RTT gave .06/.04/.90 to 10, 40 and 100 ms."""
     shares, used, _, _ = settled(1e8, rtts, 1.0, duration=60.0)
     assert jain(shares) > 0.8
     assert used > 0.97
@@ -78,7 +80,7 @@ def test_unlike_round_trips_share(rtts):
     [(1e7, 0.05, 1, 0.02, 0.0), (1e8, 0.1, 1, 0.02, 0.0), (1e8, 0.05, 1, 0.0, 0.1), (1e8, 0.05, 4, 0.0, 0.2)],
 )
 def test_neither_loss_nor_jitter_stops_it(rate, rtt, flows, loss, jitter):
-    """Of 100 Mbit/s the target-RTT law used 3.6 % at 1 % of loss, 39 % at a tenth of jitter."""
+    """Of 100 Mbit/s a law that aimed at a share of the RTT used 3.6 % at 1 % of loss, 39 % at a tenth of jitter."""
     shares, used, _, lost = settled(rate, [rtt] * flows, 1.0, duration=40.0, loss=loss, jitter=jitter)
     assert used > 0.9 * (1.0 - loss)
     assert lost < loss + 0.01
@@ -90,6 +92,16 @@ def test_short_buffers_lose_what_is_tolerated(bdps, flows):
     _, used, _, lost = settled(1e8, [0.02] * flows, bdps, duration=30.0)
     assert used > 0.9
     assert lost < 0.06
+
+
+@pytest.mark.parametrize("rtts", [[0.04], [0.02, 0.06], [0.04] * 4])
+def test_a_link_whose_rate_varies_is_used_without_drains(rtts):
+    """12 or 4 Mbit/s, in turns of 0.6 s: the queue runs empty by itself. With drains .84 to .89 are used."""
+    trace = link_trace_of(lambda times: np.where(times % 1.2 < 0.6, 12e6, 4e6), 12.0)
+    shares, used, queue, _ = settled(trace.mean_bit_per_s, rtts, 3.75, duration=60.0, trace=trace)
+    assert used > 0.9
+    assert queue < 0.07
+    assert jain(shares) > 0.95
 
 
 def test_the_word_is_its_law():
