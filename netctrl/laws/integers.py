@@ -42,11 +42,24 @@ class IntegerPrinter(Printer):
         self.own = next((name for name, kind in self.kinds.items() if kind is own), None)
 
     def text(self, once: bool) -> str:
-        """The function, inlined if it is called `once`, or where BPF has too few registers for its arguments."""
+        """The function, inlined where BPF has too few registers for its arguments, or of numbers and called `once`.
+
+        What takes a record is global (F64): BPF's verifier goes through it once, for any record and numbers, and not in
+        each state of those who call it, of which there would be more than the million instructions that it allows. It
+        asks for a test of each pointer, and that a number is returned.
+        """
         takes = {name: kind for name, kind in self.kinds.items() if name != self.own}
-        linked = "__always_inline" if once or len(takes) > _REGISTERS else "noinline"
-        name = self.names[self.function.__name__]
-        return self.printed(f"static {linked} {self.returned()}\n{name}({self.signature(takes)})")
+        records = [camel(name) for name, kind in takes.items() if kind not in (float, int, bool)]
+        signature = f"{self.names[self.function.__name__]}({self.signature(takes)})"
+        if len(takes) > _REGISTERS or not records:
+            linked = "__always_inline" if once or len(takes) > _REGISTERS else "noinline"
+            return self.printed(f"static {linked} {self.returned()}\n{signature}")
+        kind = "int" if self.returns is type(None) else self.returned()
+        head, body = self.printed(f"F64 {kind}\n{signature}").split("\n{\n", 1)
+        if self.returns is type(None):
+            body = body.replace("return;", "return 0;").removesuffix("}") + "    return 0;\n}"
+        tests = "".join(f"    if (!{each})\n        return 0;\n" for each in records)
+        return f"{head}\n{{\n{tests}{body}"
 
     def _passed(self, name: str, kind: Any) -> str:
         if kind in (float, int, bool):

@@ -17,7 +17,7 @@ from netctrl.laws.syntax import assigned, assigned_first, changes, named, plain,
 
 _CONDITIONS = ("isfinite", "isnan")
 _LIBRARY = {"abs": "std::fabs"} | {
-    name: f"std::{name}" for name in ("cos", "exp", "expm1", "log", "log1p", "sin", "sqrt", *_CONDITIONS)
+    name: f"std::{name}" for name in ("cos", "exp", "expm1", "floor", "log", "log1p", "sin", "sqrt", *_CONDITIONS)
 }
 SUBSET = (
     "assignments, if, while, for over a range, return, arithmetic, comparisons, min, max, int, float, len, round, "
