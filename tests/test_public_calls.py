@@ -111,7 +111,7 @@ def usual() -> dict[str, dict[str, Any]]:
         plant=plant, horizon=2, state_weight=1.0, output_weight=1.0, input_weight=1.0, input_lower=-1.0
     )
     program = QuadraticProgram(np.eye(1), [0.0], np.zeros((0, 1)), [-1.0], [1.0])
-    law = netctrl.pacing(mode="target-rtt").law
+    law = netctrl.pacing(mode="own-rate").law
     network = Network(
         links=(Link(source="a", target="b", capacity=1e7, delay=0.01), Link(source="b", target="c", capacity=1e7)),
         demands=(Demand(source="a", target="c", mean=5e6, std=1e6),),
@@ -296,15 +296,15 @@ def usual() -> dict[str, dict[str, Any]]:
         "pace": {"ready": pacer(law), "state": netctrl.start_pacing(law), "sample": PacingSample(0.0, 0.02)},
         "pace_trace": {"law": law} | {name: [0.1, 0.2] for name in ("times", "rtts", "delivered", "in_flight", "lost")},
         "pacing": {
-            "mode": "target-rtt",
+            "mode": "own-rate",
             "psi": 1.0,
             "xi": 1.0,
             "past_rtts": 5,
-            "period_s": None,
+            "period_s": 0.01,
             "flows": 1,
             "rtt_s": 0.01,
         }
-        | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None, "competitive": False},
+        | {"max_rate_bit_per_s": None, "bottleneck_bit_per_s": None, "buffer_bytes": None},
         "pareto_front": {"loss": [1.0, 2.0], "backlog": [2.0, 1.0]},
         "piecewise_law": {"problem": problem, "lower": [-1.0], "upper": [1.0], "merge": True, "max_regions": 100},
         "queue_design": {"law": "pi2", "rtt_s": 0.02, "window_packets": 10.0, "parameters": {"target_s": 0.01}}

@@ -26,7 +26,7 @@ PATIENCE_S = 120
 WORDS = ["", " ", "1 ns", "a" * 5000, "x", "0", "1", "-1", "2", "3", "7", "0.5", "1.5", "nan", "inf", "-inf", "1e400"]
 WORDS += ["1e-320", "auto", "--", "5ms", "10Mbit", "10kB", "5packets", "1:2", "2:1", ":", "a,b", ",", "=", "é"]
 WORDS += ["/nonexistent/file.json", "/", "/dev/null", "/proc/self/mem", "--json", "--help", "--nonsense", "-o", "-x"]
-WORDS += ["--output=", "--N=3", "god", "n4sid", "paper", "lqi", "target-rtt", "{folder}", "{folder}/design.json"]
+WORDS += ["--output=", "--N=3", "god", "n4sid", "paper", "lqi", "own-rate", "{folder}", "{folder}/design.json"]
 WORDS += [f"{{folder}}/{name}" for name in ("text.toml", "net.json", "trace.csv", "out.json", "out.svg", "bytes")]
 
 SCENARIO = """schema = "netctrl.scenario/3"
@@ -70,7 +70,7 @@ USUAL = {
         "hftrac --network {folder}/net.json --mu 1 --interval 10ms --std 10%",
         "connet --model {folder}/model.json --method lqi --accept stable --json",
         "mpcc --flows 4 --rate 1Gbit --rtt 100us --horizon 5",
-        "pacing --mode target-rtt --rtt 20ms --bottleneck 10Mbit --buffer 50kB",
+        "pacing --mode own-rate --rtt 20ms --bottleneck 10Mbit --buffer 50kB",
     ],
     "simulate": ["{folder}/text.toml --seed 3 --json", "{folder}/text.toml -o {folder}/out.csv"],
     "sweep": ["{folder}/sweep.toml --n-jobs 1 -o {folder}/out.parquet"],

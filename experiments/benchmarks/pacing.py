@@ -9,9 +9,9 @@ from rows import Agreement, Row, Turns, against, alternate, relative
 import netctrl
 from netctrl.laws.pacing.arx import arx_settings, arx_step
 from netctrl.laws.pacing.arx_batch import arx_many
+from netctrl.laws.pacing.own_rate import own_rate_step
+from netctrl.laws.pacing.own_rate_state import own_rate_settings
 from netctrl.laws.pacing.pacing import PacingSample, pace, pacer, start_pacing
-from netctrl.laws.pacing.target_rtt import target_step
-from netctrl.laws.pacing.target_state import target_settings
 from netctrl.model.law import ArxPacer, PacingLaw
 
 STEP, SPEED = 2e-6, 5e7
@@ -19,9 +19,9 @@ FLOWS, TIMES, STEPS = 4096, 200, 2000
 
 
 def rows() -> Iterator[Row]:
-    paper, target = netctrl.pacing().law, netctrl.pacing(mode="target-rtt").law
+    paper, own = netctrl.pacing().law, netctrl.pacing(mode="own-rate").law
     yield against_python(paper)
-    yield one_step("target-rtt, one step from Python", lambda: target_steps(target), paper)
+    yield one_step("own-rate, one step from Python", lambda: own_rate_steps(own), paper)
     yield one_step("paper's law, one step with records (pace)", lambda: records(paper), paper)
     yield against_numpy(paper)
 
@@ -57,10 +57,10 @@ def single(what: str, peer: str, turns: Turns, same: Agreement | str) -> Row:
     return against(what, peer, scaled, f"<= {1e6 * STEP:g} us", same)
 
 
-def target_steps(law: PacingLaw) -> float:
-    state, settings = start_pacing(law).values.copy(), target_settings(law)
+def own_rate_steps(law: PacingLaw) -> float:
+    state, settings = start_pacing(law).values.copy(), own_rate_settings(law)
     for n in range(STEPS):
-        rate = target_step(state, settings, 1e-3 * n, 4e-3, 1e4 * n, 4e4, 0.0)
+        rate = own_rate_step(state, settings, 1e-3 * n, 4e-3, 1e4 * n, 4e4, 0.0)
     return rate
 
 

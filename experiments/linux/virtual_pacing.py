@@ -62,13 +62,11 @@ SENDERS = {
     "fixed cap, 95": Sender("cubic", 95e6),
     "paper's law, R = 95": Sender("cubic", netctrl.pacing(max_rate_bit_per_s=95e6, rtt_s=DELAY).law),
     "paper's law, R = 200": Sender("cubic", netctrl.pacing(max_rate_bit_per_s=200e6, rtt_s=DELAY).law),
-    "target RTT, R = 200": Sender(
-        "cubic", netctrl.pacing(mode="target-rtt", max_rate_bit_per_s=200e6, rtt_s=DELAY).law
-    ),
+    "own rate, R = 200": Sender("cubic", netctrl.pacing(mode="own-rate", max_rate_bit_per_s=200e6, rtt_s=DELAY).law),
     "H-TCP": Sender("htcp", None),
 }
 """R in Mbit/s, of TCP's payload: 95 of it are 99.3 of the bottleneck's Ethernet."""
-OURS, PEER, FILLED = "target RTT, R = 200", "BBR", "paper's law, R = 200"
+OURS, PEER, FILLED = "own rate, R = 200", "BBR", "paper's law, R = 200"
 
 
 def of_transfer(run: TcpRun, warmup: float) -> dict[str, float]:

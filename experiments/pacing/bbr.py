@@ -11,7 +11,7 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 from msgspec.structs import replace
 from pacing import paper_link as paper
-from pacing.paper_link import BLUE, GREEN, ORANGE, RED, TARGET, by_second, grid, throughput
+from pacing.paper_link import BLUE, GREEN, ORANGE, RED, by_second, grid, throughput
 
 import netctrl
 from netctrl.laws.rate.cap import CapSender
@@ -38,12 +38,12 @@ LINKS = (
     Link("1 Gbit/s, 40 ms", 1e9, 40e-3),
     Link("100 Mbit/s, 20 ms", 1e8, 20e-3),
 )
-BBR, KNOWN, UNKNOWN, AT_CAP, TO_TARGET = (
+BBR, KNOWN, UNKNOWN, AT_CAP, OWN_RATE = (
     "BBR",
     "paper, R = capacity",
     "paper, R = 4 x capacity",
     "fixed cap",
-    "target RTT",
+    "own rate",
 )
 
 
@@ -59,7 +59,7 @@ def flows(link: Link) -> dict[str, netctrl.Flow]:
         KNOWN: paper(link.capacity),
         UNKNOWN: paper(4.0 * link.capacity),
         AT_CAP: netctrl.Flow(sender=CapSender(rate=CAP_SHARE * link.capacity, window="htcp")),
-        TO_TARGET: netctrl.Flow(sender=PacedSender(law=TARGET, window="htcp")),
+        OWN_RATE: netctrl.Flow(sender="own-rate"),
     }
 
 
@@ -98,7 +98,7 @@ def main(*, full: bool = False) -> Outcome:
 
 
 def compute(mean: pd.DataFrame, bbr: Result) -> dict[str, float]:
-    of = {name: mean.xs(name, level="flow") for name in (BBR, KNOWN, UNKNOWN, AT_CAP, TO_TARGET)}
+    of = {name: mean.xs(name, level="flow") for name in (BBR, KNOWN, UNKNOWN, AT_CAP, OWN_RATE)}
     first = LINKS[0].name
     return {
         "bbr-period": period(bbr),
@@ -108,10 +108,10 @@ def compute(mean: pd.DataFrame, bbr: Result) -> dict[str, float]:
         "bbr-known-rate": float((of[KNOWN].utilization / of[BBR].utilization).min()),
         "bbr-unknown": float((of[UNKNOWN].rtt / of[BBR].rtt).max()),
         "bbr-cap": float((of[AT_CAP].rtt / of[BBR].rtt).max()),
-        "bbr-target-rtt": float((of[TO_TARGET].rtt / of[BBR].rtt).max()),
-        "bbr-target-p99": float((of[TO_TARGET].rtt_p99 / of[BBR].rtt_p99).max()),
-        "bbr-target-rate": float((of[TO_TARGET].utilization / of[BBR].utilization).min()),
-        "bbr-target-std": float((of[TO_TARGET].deviation / of[BBR].deviation).max()),
+        "bbr-own-rtt": float((of[OWN_RATE].rtt / of[BBR].rtt).max()),
+        "bbr-own-p99": float((of[OWN_RATE].rtt_p99 / of[BBR].rtt_p99).max()),
+        "bbr-own-rate": float((of[OWN_RATE].utilization / of[BBR].utilization).min()),
+        "bbr-own-std": 100.0 * float(of[OWN_RATE].deviation.max()),
     }
 
 
@@ -138,7 +138,7 @@ def table_of(mean: pd.DataFrame) -> pd.DataFrame:
 def draw(mean: pd.DataFrame, shown: dict[str, Result]) -> Figure:
     figure = Figure(figsize=(14.0, 7.8), layout="constrained")
     top, bottom = figure.subplots(2, 3)
-    colours = {BBR: RED, KNOWN: ORANGE, AT_CAP: "#222222", TO_TARGET: GREEN}
+    colours = {BBR: RED, KNOWN: ORANGE, AT_CAP: "#222222", OWN_RATE: GREEN}
     for name, colour in colours.items():
         seen = shown[name]
         near = (seen.time_s > 18.0) & (seen.time_s < 18.4)

@@ -55,7 +55,7 @@ class Scheme(NamedTuple):
             return None
         if self.max_share > 0.0:
             return netctrl.pacing(max_rate_bit_per_s=self.max_share * capacity).law
-        return netctrl.pacing(mode="target-rtt").law
+        return netctrl.pacing(mode="own-rate").law
 
     def under(self, point: str, seed: int = 1) -> netctrl.Scenario:
         given = POINTS[point]
@@ -73,14 +73,11 @@ SCHEMES = {
     "paper, R = C": Scheme("paced", 1.0),
     "paper, R = 2 C": Scheme("paced", 2.0),
     "fixed cap, 0.95 C": Scheme("cap", CAP),
-    "target RTT": Scheme("paced"),
+    "own rate": Scheme("paced"),
 }
 
-_SOME = ("H-TCP", "Cubic", "BBR", "paper, R = C", "fixed cap, 0.95 C", "target RTT")
-_FEWER = {
-    "the first, CoDel": ("H-TCP", "Cubic", "BBR", "target RTT"),
-    "the first, no cross traffic": ("BBR", "target RTT"),
-}
+_SOME = ("H-TCP", "Cubic", "BBR", "paper, R = C", "fixed cap, 0.95 C", "own rate")
+_FEWER = {"the first, CoDel": ("H-TCP", "Cubic", "BBR", "own rate"), "the first, no cross traffic": ("BBR", "own rate")}
 CASES = [
     (point, name)
     for place, point in enumerate(POINTS)
@@ -172,13 +169,13 @@ def _chosen(point: str, scheme: str) -> pd.DataFrame:
 
 
 def beside_fluid(point: str) -> dict[str, float]:
-    """The target-RTT law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
+    """The own-rate law in ns-3 and in the fluid, whose capacity is what cross traffic leaves on average: utilization
     of it, and mean RTT above that of an idle link [s]."""
-    scenario, given = SCHEMES["target RTT"].under(point), POINTS[point]
+    scenario, given = SCHEMES["own rate"].under(point), POINTS[point]
     link, size = scenario.links[0], scenario.packet_size
-    law = SCHEMES["target RTT"].law(link.capacity)
+    law = SCHEMES["own rate"].law(link.capacity)
     if law is None:
-        raise TypeError("the target-RTT scheme has a law")
+        raise TypeError("the own-rate scheme has a law")
     left = link.capacity - given["cross"]
     # A packet and its acknowledgement on the access line, ten times as fast as the bottleneck, and the packet there.
     access = max(10.0 * link.capacity, 1e9)
@@ -189,7 +186,7 @@ def beside_fluid(point: str) -> dict[str, float]:
     fluid = netctrl.simulate(
         bottleneck(flows=(flow,), capacity=left, buffer=given["buffer"], rtt=rtt, **times), "fluid"
     )
-    packets = _chosen(point, "target RTT")
+    packets = _chosen(point, "own rate")
     return {
         "fluid utilization": fluid["utilization", "bottleneck"],
         "ns-3 utilization": float(packets.throughput_bit_per_s.mean() / left),

@@ -1,7 +1,7 @@
 """Pacing paper, Fig. 2: RTTs of a flow without control, what the model says of them, and RTTs under the law.
 
 The paper prints no numbers; those beside its claims are of an independent study of it. Beside its law at R = 10 Gbit/s,
-which is the bottleneck: R of the sender's link, a fixed cap that knows the bottleneck too, and a target RTT.
+which is the bottleneck: R of the sender's link, a fixed cap that knows the bottleneck too, and the own-rate law.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ UNITS = {"first RTT, R": None, "s, Gbit/s": (1.0, 1e9), "ms, Gbit/s": (1e-3, 1e9
 def main(*, full: bool = False) -> Outcome:
     links = {name: paper.alone(name) for name in paper.CASES}
     found = {name: paper.means(link) for name, link in links.items()}
-    quiet = {name: paper.means(paper.alone(name, paper.QUIET)) for name in (paper.KNOWN, paper.AT_CAP, paper.TO_TARGET)}
+    quiet = {name: paper.means(paper.alone(name, paper.QUIET)) for name in (paper.KNOWN, paper.AT_CAP, paper.OWN_RATE)}
     times, rtts, predicted = tracked()
     computed = fits(times, rtts, predicted) | single(found, quiet) | proxies(links, found)
     table = pd.DataFrame(
@@ -110,8 +110,8 @@ def single(found: dict[str, paper.Means], quiet: dict[str, paper.Means]) -> dict
         "fig2b-frozen": found[paper.FROZEN].rate,
         "fig2b-cap": found[paper.AT_CAP].rate,
         "fig2b-cap-rtt": found[paper.AT_CAP].rtt,
-        "fig2b-target": found[paper.TO_TARGET].rate,
-        "fig2b-target-rtt": found[paper.TO_TARGET].rtt,
+        "fig2b-own": found[paper.OWN_RATE].rate,
+        "fig2b-own-rtt": found[paper.OWN_RATE].rtt,
     }
 
 

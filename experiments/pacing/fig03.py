@@ -31,8 +31,8 @@ def main(*, full: bool = False) -> Outcome:
         "fig3-ratio": (found[paper.KNOWN, shallow].rate_std / found[paper.FREE, shallow].rate_std) ** 2,
         "fig3-unknown": found[paper.UNKNOWN, deep].rate_std,
         "fig3-cap": found[paper.AT_CAP, shallow].rate_std,
-        "fig3-target": found[paper.TO_TARGET, shallow].rate_std,
-        "fig3-target-rate": found[paper.TO_TARGET, shallow].rate,
+        "fig3-own": found[paper.OWN_RATE, shallow].rate_std,
+        "fig3-own-rate": found[paper.OWN_RATE, shallow].rate,
     }
     rows = [
         (name, *(f"{found[name, size].rate:.3f} ± {found[name, size].rate_std:.3f}" for size in BUFFERS))

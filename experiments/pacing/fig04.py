@@ -17,7 +17,7 @@ HALF_S = 10.0
 WARM_UP_S, DURATION_S = 20.0, 100.0
 AT_LOW = "fixed cap of 4.993 Gbit/s"
 BBR = "BBR"
-FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.TO_TARGET)}
+FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.OWN_RATE)}
 FLOWS |= {AT_LOW: paper.capped(4.993e9), BBR: netctrl.Flow(sender="bbr")}
 
 
@@ -44,8 +44,8 @@ def main(*, full: bool = False) -> Outcome:
         "fig4-unknown-std": found[paper.UNKNOWN].rate_std,
         "fig4-cap": found[AT_LOW].rate,
         "fig4-cap-std": found[AT_LOW].rate_std,
-        "fig4-target": found[paper.TO_TARGET].rate,
-        "fig4-target-rtt": found[paper.TO_TARGET].rtt,
+        "fig4-own": found[paper.OWN_RATE].rate,
+        "fig4-own-rtt": found[paper.OWN_RATE].rtt,
     }
     rows = [
         (name, *(f"{at_capacity(links[name], level):.2f}" for level in (paper.CAPACITY, LOW)),

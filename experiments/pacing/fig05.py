@@ -11,15 +11,13 @@ from common import Outcome, verdicts
 from matplotlib.figure import Figure
 
 import netctrl
-from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.result import Result
 
 JOINS_S, WARM_UP_S, DURATION_S = 10.0, 30.0, 90.0
 NOISES = (paper.QUIET, 5e-6, paper.NOISE, 5e-5, 1e-4, 2e-4)
 SEEDS = (0, 1)
-AT_FOUR, COMPETES = "fixed cap of 4 Gbit/s", "target RTT, --competitive"
-FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.TO_TARGET)} | {
-    COMPETES: netctrl.Flow(sender=PacedSender(law=netctrl.pacing(mode="target-rtt", competitive=True).law)),
+AT_FOUR = "fixed cap of 4 Gbit/s"
+FLOWS = {name: paper.CASES[name] for name in (paper.FREE, paper.KNOWN, paper.UNKNOWN, paper.OWN_RATE)} | {
     AT_FOUR: paper.capped(4e9),
     "Cubic": netctrl.Flow(sender="cubic"),
     "BBR": netctrl.Flow(sender="bbr"),
@@ -60,10 +58,9 @@ def main(*, full: bool = False) -> Outcome:
         "fig5-fair-noisy": float(fair.loc[5e-5, "rate"]),
         "fig5-fair-noisy-std": float(fair.loc[5e-5, "rtt_std"]),
         "fig5-cap": found[AT_FOUR, "one queue"].rate,
-        "fig5-target": found[paper.TO_TARGET, "one queue"].rate,
-        "fig5-target-fair": found[paper.TO_TARGET, "fair queue"].rate,
-        "fig5-target-fair-std": found[paper.TO_TARGET, "fair queue"].rtt_std,
-        "fig5-competes": found[COMPETES, "one queue"].rate,
+        "fig5-own": found[paper.OWN_RATE, "one queue"].rate,
+        "fig5-own-fair": found[paper.OWN_RATE, "fair queue"].rate,
+        "fig5-own-fair-std": found[paper.OWN_RATE, "fair queue"].rtt_std,
         "fig5-cubic": found["Cubic", "one queue"].rate,
         "fig5-bbr": found["BBR", "one queue"].rate,
     }
@@ -85,7 +82,7 @@ def draw(links: dict[tuple[str, str], Result], over: pd.DataFrame) -> Figure:
     shown = (
         (paper.KNOWN, "one queue"),
         (paper.UNKNOWN, "one queue"),
-        (paper.TO_TARGET, "one queue"),
+        (paper.OWN_RATE, "one queue"),
         (paper.KNOWN, "fair queue"),
     )
     for axes, case in zip((*panels[0], panels[1, 0]), shown, strict=True):

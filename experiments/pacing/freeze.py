@@ -66,7 +66,7 @@ def main(*, full: bool = False) -> Outcome:
         "rest-ten": rest_of(rests, 1e11, paper.QUIET),
         "rest-noisy": rest_of(rests, paper.SENDER, 1e-4),
         "learn-paper": float(found[found.law == "paper"].met.mean()),
-        "learn-target": float(found[found.law == paper.TO_TARGET].met.mean()),
+        "learn-own": float(found[found.law == paper.OWN_RATE].met.mean()),
     }
     return Outcome("freeze", "pacing", rests, draw(limits, below, rests), computed, table_of(rests))
 
@@ -120,7 +120,7 @@ def learned() -> pd.DataFrame:
         for most in (paper.CAPACITY, *MOSTS):
             for xi in (1.0, 100.0):
                 rows.append({"law": "paper", "met": met(paper.paper_flow(most, xi), noise)})
-        rows.append({"law": paper.TO_TARGET, "met": met(paper.CASES[paper.TO_TARGET], noise)})
+        rows.append({"law": paper.OWN_RATE, "met": met(paper.CASES[paper.OWN_RATE], noise)})
     return pd.DataFrame(rows)
 
 

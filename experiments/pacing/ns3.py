@@ -12,7 +12,7 @@ from pacing.paper_link import BLUE, GREEN, GREY, ORANGE, RED, grid
 FIRST = next(iter(POINTS))
 ALONE = "the first, no cross traffic"
 SHOWN = (FIRST, "the same, buffer 20 ms", "10 Mbit/s, 50 ms, buffer 100 ms")
-COLOURS = {"H-TCP": BLUE, "Cubic": GREY, "BBR": RED, "fixed cap, 0.95 C": "#222222", "target RTT": GREEN}
+COLOURS = {"H-TCP": BLUE, "Cubic": GREY, "BBR": RED, "fixed cap, 0.95 C": "#222222", "own rate": GREEN}
 MARKS = {"paper, R = 0.95 C": "v", "paper, R = C": "o", "paper, R = 2 C": "^"}
 
 
@@ -34,17 +34,17 @@ def compute(data: pd.DataFrame) -> dict[str, float | Measured]:
         return data[(data.point == point) & (data.scheme == scheme)].set_index("seed")[column]
 
     def ratio(point: str, column: str) -> Measured:
-        return quotient(runs(point, "target RTT", column), runs(point, "BBR", column))
+        return quotient(runs(point, "own rate", column), runs(point, "BBR", column))
 
     def of(scheme: str, column: str, unit: float) -> Measured:
         return measured(runs(FIRST, scheme, column) / unit)
 
     rate, delay, fluid = "throughput_bit_per_s", "rtt_mean_s", beside_fluid(FIRST)
     return {
-        "ns3-target-rtt": ratio(FIRST, delay),
-        "ns3-target-p99": ratio(FIRST, "rtt_99_s"),
-        "ns3-target-rate": ratio(FIRST, rate),
-        "ns3-target-std": ratio(FIRST, "throughput_std_bit_per_s"),
+        "ns3-own-rtt": ratio(FIRST, delay),
+        "ns3-own-p99": ratio(FIRST, "rtt_99_s"),
+        "ns3-own-rate": ratio(FIRST, rate),
+        "ns3-own-std": ratio(FIRST, "throughput_std_bit_per_s"),
         "ns3-worst-rtt": max(ratio(point, delay) for point in POINTS if point != ALONE),
         "ns3-worst-rate": min(ratio(point, rate) for point in POINTS),
         "ns3-alone-rtt": ratio(ALONE, delay),

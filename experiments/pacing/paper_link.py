@@ -31,8 +31,6 @@ STEP_S = RTT / 40
 """Of the fluid: with bins so wide every RTT is kept."""
 BLUE, ORANGE, RED, GREEN, GREY = "#1f4e9c", "#b45f06", "#c0504d", "#4f7a3a", "#777777"
 
-TARGET = netctrl.pacing(mode="target-rtt").law
-
 
 def paper_flow(most: float, xi: float = 100.0, start: float | None = None, **changes: object) -> netctrl.Flow:
     """The paper's law over H-TCP, R = `most`; it begins at R, as a cap of the sender does, unless told otherwise."""
@@ -45,7 +43,7 @@ def capped(rate: float = CAP) -> netctrl.Flow:
     return netctrl.Flow(sender=CapSender(rate=rate, window="htcp"))
 
 
-FREE, AT_CAP, TO_TARGET = "H-TCP alone", "fixed cap of 9.986 Gbit/s", "target RTT"
+FREE, AT_CAP, OWN_RATE = "H-TCP alone", "fixed cap of 9.986 Gbit/s", "own rate"
 KNOWN, UNKNOWN, FROZEN = "R = 10 Gbit/s", "R = 40 Gbit/s", "R = 40 Gbit/s, xi = 1"
 CASES = {
     FREE: netctrl.Flow(sender="htcp"),
@@ -53,7 +51,7 @@ CASES = {
     UNKNOWN: paper_flow(SENDER),
     FROZEN: paper_flow(SENDER, 1.0, start=4e9),
     AT_CAP: capped(),
-    TO_TARGET: netctrl.Flow(sender=PacedSender(law=TARGET, window="htcp")),
+    OWN_RATE: netctrl.Flow(sender="own-rate"),
 }
 """One flow alone, in the order of Figs. 2 and 3; R = 40 is the sender's link, above the bottleneck."""
 

@@ -1,4 +1,4 @@
-"""A target-RTT flow's share beside one Cubic flow and beside one BBR flow: `python experiments/pacing/shares.py`.
+"""An own-rate flow's share beside one Cubic flow and beside one BBR flow: `python experiments/pacing/shares.py`.
 
 Prints the table of docs/figures/pacing.md, from packets. A pair runs for thirty of Cubic's periods, at least 90 s;
 its second half counts. Packets are delayed behind the bottleneck by up to a packet's time, at random, and starts
@@ -11,7 +11,6 @@ import numpy as np
 
 import netctrl
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.rate.paced import PacedSender
 from netctrl.scenario.links import Link
 from netctrl.scenario.tcp_aqm.flows import Flow
 
@@ -28,9 +27,8 @@ def duration(rate: float, rtt: float, bdps: float) -> float:
     return max(90.0, 30.0 * (0.75 * packets) ** (1.0 / 3.0))
 
 
-def share(peer: str, rate: float, rtt: float, bdps: float, *, competitive: bool, seed: int) -> float:
+def share(peer: str, rate: float, rtt: float, bdps: float, seed: int) -> float:
     """In %."""
-    law = netctrl.pacing(mode="target-rtt", competitive=competitive).law
     end = round(duration(rate, rtt, bdps), 1)
     packet_time = PACKET * BITS_PER_BYTE / rate
     size = max(bdps * rate * rtt / BITS_PER_BYTE, MIN_BUFFER)
@@ -40,7 +38,7 @@ def share(peer: str, rate: float, rtt: float, bdps: float, *, competitive: bool,
             Link(id="line", source="a", target="b", capacity=rate, delay=0.1 * rtt, buffer=size, jitter=packet_time),
         ),
         flows=(
-            Flow(id="law", count=1, path=("line",), rtt=rtt, sender=PacedSender(law=law)),
+            Flow(id="law", count=1, path=("line",), rtt=rtt, sender="own-rate"),
             Flow(id="peer", count=1, path=("line",), rtt=rtt, start=(1.0, 1.0 + rtt), sender=peer),
         ),
         packet_size=PACKET,
@@ -55,17 +53,13 @@ def share(peer: str, rate: float, rtt: float, bdps: float, *, competitive: bool,
 
 
 def main() -> int:
-    print("| Mbit/s | ms | Cubic | competitive | BBR | competitive |")
-    print("|---|---|---|---|---|---|")
+    print("| Mbit/s | ms | Cubic | BBR |")
+    print("|---|---|---|---|")
     for rate, rtt in LINKS:
         cells = []
         for peer in ("cubic", "bbr"):
-            for mode in (False, True):
-                both = [
-                    np.mean([share(peer, rate, rtt, bdps, competitive=mode, seed=seed) for seed in range(1, SEEDS + 1)])
-                    for bdps in BUFFERS
-                ]
-                cells.append(" / ".join(f"{value:.2g}" for value in both))
+            both = [np.mean([share(peer, rate, rtt, bdps, seed) for seed in range(1, SEEDS + 1)]) for bdps in BUFFERS]
+            cells.append(" / ".join(f"{value:.2g}" for value in both))
         print(f"| {rate / 1e6:g} | {1e3 * rtt:g} | {' | '.join(cells)} |", flush=True)
     return 0
 

@@ -25,8 +25,7 @@ app = new_app("netctrl evaluate", "Evaluates an AQM by RFC 7928, or a congestion
 @app.default
 def evaluate(
     law: Annotated[
-        str | EvaluatedName,
-        positional("LAW", "name of a queue or sender (pie, cubic, ...), target-rtt, or a Design file"),
+        str | EvaluatedName, positional("LAW", "name of a queue or sender (pie, cubic, ...), or a Design file")
     ],
     /,
     *,

@@ -58,7 +58,7 @@ def _with_law(scenario: Scenario) -> Scenario:
     from netctrl.design.pacing.design import pacing
     from netctrl.scenario.design import with_pacer
 
-    return with_pacer(scenario, pacing(mode="target-rtt").law)
+    return with_pacer(scenario, pacing().law)
 
 
 def _in_a_data_centre(name: str) -> Scenario:

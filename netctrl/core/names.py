@@ -23,7 +23,7 @@ CertifiedName = Literal[
     "hpcc", "arc", "fast-arc", "pi", "avq", "sfc", "threshold",
 ]  # fmt: skip
 EvaluatedName = Literal[
-    SenderName, "cap", "target-rtt", "arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "pi2",
+    SenderName, "cap", "arc", "fast-arc", "pi", "avq", "sfc", "red", "pie", "codel", "threshold", "pi2",
     "docsis-pie", "dualpi2", "fq_codel", "fq_pie", "cake", "droptail",
 ]  # fmt: skip
 DesignedName = Literal["pie", "docsis-pie", "pi2", "dualpi2", "red", "wred", "codel", "fq_codel", "cake"]

@@ -89,8 +89,8 @@ def evaluate(
     Parameters
     ----------
     law : str or path
-        Name of a law, as `netctrl list laws` gives it, "target-rtt" (pacing with a target RTT), or the Design file of
-        arc, pacing or mpcc. "arc" has the gain that `netctrl.arc` finds for the list's bottleneck.
+        Name of a law, as `netctrl list laws` gives it, or the Design file of arc, pacing or mpcc.
+        "arc" has the gain that `netctrl.arc` finds for the list's bottleneck.
     parameters : mapping, optional
         Values of the law's parameters, with units as in scenario files.
     engine : str

@@ -54,7 +54,7 @@ class Subject(NamedTuple):
 
 def known_laws() -> dict[str, Kind]:
     """Names of all laws -> what each is."""
-    senders = (*TCP_SENDERS, *RATE_SENDERS, "target-rtt", *WINDOW_LAWS)
+    senders = (*TCP_SENDERS, *RATE_SENDERS, *WINDOW_LAWS)
     found: dict[str, Kind] = dict.fromkeys(senders, "congestion control")
     found.update(dict.fromkeys((*QUEUE_LAWS, *_DISCIPLINES), "aqm"))
     return found
@@ -66,7 +66,7 @@ def subject_of(law: str | os.PathLike[str], parameters: Mapping[str, Any] | None
     Parameters
     ----------
     law : str or path
-        A queue (arc, pie, codel, ...), a sender (reno, cubic, bbr, target-rtt, ...), or the file of a Design of arc,
+        A queue (arc, pie, codel, ...), a sender (reno, cubic, bbr, own-rate, ...), or the file of a Design of arc,
         pacing or mpcc.
     parameters : mapping, optional
         Values of the law's parameters in place of its defaults, with units as in scenario files.
@@ -146,10 +146,8 @@ def _queue(name: str, given: dict[str, Any]) -> Subject:
 
 
 def _sender(name: str, given: dict[str, Any]) -> Subject:
-    if name in ("target-rtt", "paced"):
-        mode = "target-rtt" if name == "target-rtt" else "paper"
-        law = PacedSender(law=pacing(mode=mode).law)
-        return Subject(name, "congestion control", law, f"netctrl.pacing(mode={mode!r})")
+    if name == "paced":
+        return Subject(name, "congestion control", PacedSender(law=pacing().law), "netctrl.pacing()")
     if name in TCP_SENDERS:
         return Subject(name, "congestion control", name, "defaults")
     record = RATE_SENDERS[name].record if name in RATE_SENDERS else WINDOW_LAWS[name].record

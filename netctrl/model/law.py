@@ -7,8 +7,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from netctrl.model.design.pacing import OwnRatePacer
-
 
 class ArcLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="arc"):
     """Aggregate Rate Control: every epoch, p ← p + alpha (b − gamma (d C − (q − q0))), b ← 0.
@@ -269,8 +267,17 @@ class MpccLaw(ArrayRecord, frozen=True, kw_only=True, tag_field="kind", tag="mpc
     """Gains by number of flows."""
 
 
-class _Pacer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind"):
-    """A sender's pacing rate from its round-trip times, by a one-step prediction (`netctrl.laws.pacing.pacing`)."""
+class ArxPacer(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="arx-pacer"
+):
+    """MPC pacing as published: ℓ̂(n) = Σ a_i ℓ(n − i) + Σ b_i r(n − i), estimated online, and eq. (7) with its bounds.
+
+    Internally, RTTs are in units of `rtt_unit_s` and rates in units of `rate_unit_bit_per_s`. With `guarded`, one
+    sample is used every max(T, RTT) and the guards of docs/explanation/pacing.md apply; otherwise the law is exactly
+    Algorithm 1.
+
+    Source: pacing paper, Algorithm 1.
+    """
 
     psi: float
     """ψ, weight of the predicted RTT's variance."""
@@ -284,18 +291,6 @@ class _Pacer(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """R, greatest rate [bit/s]."""
     start_rate_bit_per_s: float
     """Rate until enough samples have arrived [bit/s]."""
-
-
-class ArxPacer(_Pacer, frozen=True, tag="arx-pacer"):
-    """MPC pacing as published: ℓ̂(n) = Σ a_i ℓ(n − i) + Σ b_i r(n − i), estimated online, and eq. (7) with its bounds.
-
-    Internally, RTTs are in units of `rtt_unit_s` and rates in units of `rate_unit_bit_per_s`. With `guarded`, one
-    sample is used every max(T, RTT) and the guards of docs/explanation/pacing.md apply; otherwise the law is exactly
-    Algorithm 1.
-
-    Source: pacing paper, Algorithm 1.
-    """
-
     past_rtts: int
     """p, past round-trip times in the model."""
     past_rates: int
@@ -322,52 +317,51 @@ class ArxPacer(_Pacer, frozen=True, tag="arx-pacer"):
     """The estimate restarts when |θ| exceeds this value."""
 
 
-class TargetRttPacer(_Pacer, frozen=True, tag="target-rtt-pacer"):
-    """Pacing to a target RTT without knowledge of the bottleneck: eq. (7) with the target in place of μ_ℓ.
+class OwnRatePacer(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="own-rate-pacer"
+):
+    """Pacing to a queue of a + c √x packets, x the own rate [packet/s]: the equilibrium doesn't depend on round trips.
 
-    The prediction is ℓ̂ = F/Ĉ + (H/Ĉ)(r − Ĉ) for F in flight, a delivered rate Ĉ and a horizon H, a multiple of the
-    least RTT.
+    All flows of a link see the same queueing delay q = a/x + c/√x, so all have the same rate. Each loss cuts the share
+    of this queue that is kept, which time raises; a share of losses that is significantly above `tolerated_loss` cuts
+    the window. All flows drain the queue together to see the least RTT; a queue that this leaves is kept by others,
+    beside which the window is Cubic's.
 
-    The target is the least RTT plus a share of it, clip(`queue_share` − `queue_share_slope` ln w, `least_queue_share`,
-    `queue_share`) for a window of w packets, or plus one packet's time if that is longer. A faster sender aims at a
-    smaller queue, so that similar flows converge to similar rates.
-
-    A loss ends the start phase, halves the rate for a round trip, and limits the target to what the buffer held. At
-    most two bandwidth-delay products, or four packets, are in flight.
-
-    Source: docs/explanation/pacing.md, derived from the theory that the pacing paper leaves open.
+    Source: docs/explanation/pacing.md; FAST TCP (Wei, Jin, Low, Hegde, IEEE/ACM ToN 14(6), 2006), where c = 0.
     """
 
-    packet_size_bytes: float
+    queue_packets: float = 2.0
+    """a [packet]."""
+    queue_packets_per_root_rate: float = 0.2
+    """c [packet √s]."""
+    gain: float = 0.5
+    """γ, share of its error by which the window changes in a round trip."""
+    tolerated_loss: float = 0.03
+    """Share of losses that isn't answered."""
+    cut: float = 0.15
+    """Share by which significant losses cut the window, beyond the share that was lost."""
+    growth: float = 1.15
+    """Window over that of the round trip before, where no queue is seen."""
+    noise_share: float = 0.15
+    """Share of the RTTs' mean above their least, in a round trip, that is added to the queue aimed at."""
+    drain_share: float = 0.95
+    """Data in flight in a drain, over delivered rate times least RTT."""
+    probe_s: float = 4.0
+    """Drains begin at multiples of this on a clock that senders share to some 0.1 s [s]."""
+    patience_drains: float = 2.0
+    """Drains in a row that leave more than half of the queue, after which it is others' and the law has Cubic's window
+    (RFC 9438) until a drain empties the queue; 0: never."""
+    packet_size_bytes: float = 1500.0
     """Size of a packet with its headers [byte]."""
-    queue_share: float
-    """Greatest queueing delay aimed at, over the least RTT."""
-    queue_share_slope: float
-    """By how much the share falls where ln w grows by 1."""
-    least_queue_share: float
-    """Least queueing delay aimed at, over the least RTT."""
-    interval_share: float
-    """A rate is set every max(T, this share of the least RTT)."""
-    horizon_rtts: float
-    """H over the least RTT. Half of it suits a single flow as well, but several flows then share unevenly
-    (docs/explanation/pacing.md)."""
-    start_growth: float
-    """Rate over delivered rate until a queue is first seen."""
-    growth: float
-    """Rate over delivered rate where no queue has been seen for two round trips; its upper bound at any time."""
-    decrease: float
-    """Lowest rate over delivered rate."""
-    probe_s: float
-    """The queue is drained, to measure the least RTT, every max(this, `probe_rtts` least RTTs) [s]."""
-    probe_rtts: float
-    """Least time between two drains, over the least RTT."""
-    drain_share: float
-    """Data in flight, over Ĉ times least RTT, to which a drain reduces it."""
-    competitive: bool
-    """Whether the target follows CUBIC's window while other flows keep a queue; needs a report of losses."""
+    least_rate_bit_per_s: float = 1e4
+    """Lowest rate, above 0 [bit/s]."""
+    max_rate_bit_per_s: float = 1e11
+    """Highest rate [bit/s]."""
+    start_rate_bit_per_s: float = 1e6
+    """Rate before the first sample [bit/s]."""
 
 
-PacingLaw = ArxPacer | TargetRttPacer | OwnRatePacer
+PacingLaw = ArxPacer | OwnRatePacer
 
 
 class QueueLaw(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="queue"):

@@ -14,8 +14,8 @@ from netctrl.laws.link_rate.credit import Prices
 from netctrl.laws.link_rate.distributed_step import LinkRates, command_link, link_acts, measure_link, start_links
 from netctrl.laws.link_rate.fir import Feeds, FirSums
 from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_pacing_step
-from netctrl.laws.pacing.target_rtt import target_rtt_step
-from netctrl.laws.pacing.target_state import TargetParameters, TargetState
+from netctrl.laws.pacing.own_rate import own_rate_law_step
+from netctrl.laws.pacing.own_rate_state import OwnRateParameters, OwnRateState
 from netctrl.laws.rate.gate import pass_gate, set_gate
 from netctrl.laws.tcp.htcp import htcp_backoff, htcp_increase
 from netctrl.laws.tracking.reference_governor import ReferenceGovernor, govern
@@ -79,7 +79,7 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
         WINDOW_LAWS[name] for name in WINDOW_LAWS if WINDOW_LAWS.module_of(name) in WINDOW_LAWS.our_modules()
     ]
     windows = {name for name in TCP_SENDERS if TCP_SENDERS.module_of(name) in ours and name not in OWN_SENDERS}
-    pacing = ArxParameters, ArxState, TargetParameters, TargetState
+    pacing = ArxParameters, ArxState, OwnRateParameters, OwnRateState
     rates = start_links, link_acts, measure_link, command_link
     return {
         "netctrl-centre.h": records_header("centre", _CENTRE, [Centre]),
@@ -88,7 +88,7 @@ def _printed(queues: tuple[QueueLaw, ...], senders: tuple[str, ...], schemes: tu
             "link-law", _LINK_LAW, rates, "netctrl-arrays.h", visited=(FirSums, Feeds, Prices, LinkRates)
         ),
         "netctrl-pacing-laws.h": functions_header(
-            "pacing-laws", _PACING_LAWS, (arx_pacing_step, target_rtt_step), visited=pacing
+            "pacing-laws", _PACING_LAWS, (arx_pacing_step, own_rate_law_step), visited=pacing
         ),
         "netctrl-gate-law.h": functions_header("gate-law", _GATES, (pass_gate, set_gate)),
         "netctrl-tcp-laws.h": functions_header("tcp-laws", _TCP_LAWS, (htcp_increase, htcp_backoff)),

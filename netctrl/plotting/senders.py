@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from netctrl.core.units import packets_per_second
 from netctrl.model.design.design import MpccDesign, PacingDesign
 from netctrl.model.design.pacing import PacingMap
-from netctrl.model.law import ArxPacer, OwnRatePacer, TargetRttPacer
+from netctrl.model.law import OwnRatePacer
 from netctrl.plotting.style import ACCENT, INK, SECOND, canvas, finish
 
 
@@ -43,7 +43,7 @@ _DEVIATION = 0.2  # of a sawtooth
 
 
 def pacing_figure(design: PacingDesign, over: PacingMap | None = None, *, deviation: float = _DEVIATION) -> Figure:
-    """Target of a pacing design; of the paper's law deviations, and outcomes over (ψ, ξ) for each ratio R/bottleneck.
+    """Queue of an own-rate design; of the paper's law deviations, and outcomes over (ψ, ξ) for each ratio R/bottleneck.
 
     Parameters
     ----------
@@ -59,12 +59,10 @@ def pacing_figure(design: PacingDesign, over: PacingMap | None = None, *, deviat
     panels = 0 if over is None else len(over.ratios)
     figure = canvas(4.6 + 3.2 * panels, 4.4, design.summary()[0])
     axes = np.atleast_1d(figure.subplots(1, 1 + panels))
-    if isinstance(design.law, ArxPacer):
-        _deviations(axes[0], design)
-    elif isinstance(design.law, OwnRatePacer):
+    if isinstance(design.law, OwnRatePacer):
         _own_queues(axes[0], design.law, design.inputs.bottleneck_bit_per_s)
     else:
-        _targets(axes[0], design.law, design.inputs.rtt_s)
+        _deviations(axes[0], design)
     if over is not None:
         for place, panel in enumerate(axes[1:]):
             _outcomes(panel, design, over, place, deviation)
@@ -83,18 +81,6 @@ def _deviations(axes, design: PacingDesign) -> None:
     axes.plot(1e3 * d, 1e3 * d, color=INK, lw=0.9, ls="--", label="stays")
     labels = "deviation of the predicted RTT [ms]", "after the next rate [ms]"
     finish(axes, *labels, "below d* it freezes", legend=8)
-
-
-def _targets(axes, law: TargetRttPacer, rtt: float) -> None:
-    """Draw the target's queue over the rate, for the certificate's RTT."""
-    rates = np.logspace(6.0, 11.0, 200)
-    packets = packets_per_second(rates, law.packet_size_bytes)
-    share = law.queue_share - law.queue_share_slope * np.log(np.maximum(rtt * packets, 1.0))
-    share = np.clip(share, law.least_queue_share, law.queue_share)
-    axes.loglog(rates / 1e6, 100.0 * np.maximum(share, 1.0 / (packets * rtt)), color=ACCENT, lw=1.8)
-    axes.axhline(10.0, color=INK, lw=0.9, ls="--", label="10 % of the RTT")
-    labels = "delivered rate [Mbit/s]", "target's queue [% of the least RTT]"
-    finish(axes, *labels, f"at an RTT of {1e3 * rtt:g} ms", legend=8)
 
 
 def _own_queues(axes, law: OwnRatePacer, rate: float) -> None:

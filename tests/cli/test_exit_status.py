@@ -35,7 +35,7 @@ DESIGNED = {
     "mpc uplink": Status.ADMISSIBLE,
     "mpcc --N 4 --rate 1Gbit --rtt 35us --delayed": Status.ADMISSIBLE,
     "mpcc --N 4 --rate 100Gbit --rtt 8us --window-weight 0.1": Status.STABLE,
-    "pacing --mode target-rtt --rtt 20ms --bottleneck 100Mbit": Status.ADMISSIBLE,
+    "pacing --mode own-rate --rtt 20ms --bottleneck 100Mbit": Status.ADMISSIBLE,
     "pacing": Status.STABLE,
     "pacing --replay rtts.csv": Status.STABLE,
     "pacing --estimator sgd": Status.UNSTABLE,

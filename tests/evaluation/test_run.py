@@ -184,9 +184,9 @@ def test_a_design_file_is_evaluated(tmp_path: Path) -> None:
     found = evaluate(tmp_path / "mine.json", only=["8.2.2"], seeds=1, quick=True)
     assert (found.law.name, found.law.kind, found.law.origin) == ("arc", "aqm", "Design file mine.json")
     assert found.law.parameters["alpha"] == pytest.approx(1.5 * design.law.alpha_per_packet)
-    paced = netctrl.pacing(mode="target-rtt", psi=2.0)
+    paced = netctrl.pacing(mode="own-rate", max_rate_bit_per_s=5e7)
     paced.save(tmp_path / "paced.json")
-    assert subject_of(tmp_path / "paced.json").parameters["psi"] == 2.0
+    assert subject_of(tmp_path / "paced.json").parameters["max_rate_bit_per_s"] == 5e7
 
 
 def test_arcs_default_is_designed_for_the_lists_bottleneck() -> None:
@@ -215,7 +215,7 @@ def test_arcs_default_is_designed_for_the_lists_bottleneck() -> None:
         ("parameters", lambda: evaluate("pie", parameters={"target": "soon"})),
         ("parameters", lambda: evaluate("reno", parameters={"beta": 0.7})),
         ("parameters", lambda: evaluate("cap", parameters={"rate": "much"})),
-        ("parameters", lambda: evaluate("target-rtt", parameters={"psi": 2.0})),
+        ("parameters", lambda: evaluate("own-rate", parameters={"psi": 2.0})),
         ("parameters", lambda: evaluate("pie", parameters=["target"])),
     ],
 )

@@ -59,7 +59,7 @@ def test_ours_is_compared_with_the_peer_repeat_by_repeat(study) -> None:
 
 
 @pytest.mark.needs("lab")
-@pytest.mark.parametrize("name", ["BBR", "target RTT, R = 200"])
+@pytest.mark.parametrize("name", ["BBR", "own rate, R = 200"])
 def test_a_short_form_runs(study, name) -> None:
     found = study.called("linux.virtual_pacing:inside", "fifo", study.BUNCHES, name, 1.5, 0.5, seed=1)
     assert 0.0 < found["mbit"] < 100.0

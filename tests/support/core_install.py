@@ -15,7 +15,7 @@ design arc --N 50 -o arc.json --plot arc.png
 design hftrac --network merge --mu 1
 design connet --model connet-paper --track delay --limits 0Mbit:95Mbit
 design mpcc --flows 4 --rate 1Gbit --bdp 3750 --rtt 34.752us --delayed --table 1:1024
-design pacing --mode target-rtt --rtt 20ms --bottleneck 100Mbit
+design pacing --mode own-rate --rtt 20ms --bottleneck 100Mbit
 simulate --design arc.json --compare fluid,packet
 simulate hftrac-testbed --runs 2 --n-jobs 2
 export tc arc.json --interfaces eth0 -o router

@@ -51,7 +51,7 @@ DESIGNS: dict[str, Callable[[], Design[Any, Any, Any]]] = {
     "connet": lambda: netctrl.connet(netctrl.read("connet-paper"), inputs=[model_path("connet-paper")]),
     "mpcc": lambda: netctrl.mpcc(4, 1e9, 1e-4, table=(2, 40)),
     "pacing": netctrl.pacing,
-    "pacing to a target": lambda: netctrl.pacing(mode="target-rtt", flows=3),
+    "pacing to a queue of its own rate": lambda: netctrl.pacing(mode="own-rate", flows=3),
     "queue": lambda: netctrl.queue_design("dualpi2", rtt_s=0.02, window_packets=(5.0, 10.0), senders="creno"),
     "ecn": lambda: netctrl.ecn_design(rtt_s=1e-4, flows=(2.0, 8.0), capacity_bit_per_s=1e9),
 }

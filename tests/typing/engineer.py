@@ -43,8 +43,8 @@ tracked: tuple[tuple[float, ...], ...] = connet.inputs.tracked
 # MPCC and pacing.
 mpcc = netctrl.mpcc(8, 1e9, 100e-6)
 flows: int = mpcc.inputs.flows
-pacing = netctrl.pacing(mode="target-rtt", rtt_s=0.02)
-target: float | None = pacing.certificate.target_rtt_s
+pacing = netctrl.pacing(mode="own-rate", rtt_s=0.02)
+held: float | None = pacing.certificate.least_buffer_bytes
 
 # Margins of any loop.
 margins = netctrl.margins(control.tf([2], [1, 3, 3, 1]), delay_s=0.5)  # wrong: delay_s=0.5 -> delay_s="500ms"

@@ -26,7 +26,7 @@ netctrl.connet(arc)  # wrong
 netctrl.mpcc(8, 1e9)  # wrong
 netctrl.mpcc(8, 1e9, 1e-4).law.windows  # wrong
 netctrl.pacing("paper")  # wrong
-netctrl.pacing(mode="paper").certificate.target_rtt  # wrong
+netctrl.pacing(mode="paper").certificate.least_buffer  # wrong
 
 margins = netctrl.margins(control.tf([2], [1, 3, 3, 1]), delays=0.5)  # wrong
 gain_band(2.0)  # wrong

@@ -10,7 +10,6 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from netctrl.checks.worst.relations import Affine, Relations, affine
-from netctrl.core.errors import InvalidValue
 from netctrl.core.units import packets_per_second
 from netctrl.laws.pacing.own_rate import (
     FREE,
@@ -60,8 +59,6 @@ def step_law(design: PacingDesign, jitter: float, loss: float = 0.0) -> StepLaw:
     law, asked = design.law, design.inputs
     if isinstance(law, ArxPacer):
         return _paper(law, asked.bottleneck_bit_per_s)
-    if not isinstance(law, OwnRatePacer):
-        raise InvalidValue("mode", asked.mode, "paper or own-rate: other laws have no relations")
     return _own_rate(law, packets_per_second(asked.bottleneck_bit_per_s, law.packet_size_bytes), asked, jitter, loss)
 
 

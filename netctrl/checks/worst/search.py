@@ -225,7 +225,7 @@ def _checked(design: PacingDesign) -> PacingInputs:
     asked, most = design.inputs, _MOST_FLOWS if isinstance(design.law, OwnRatePacer) else 1
     if asked.flows > most:
         raise InvalidValue("flows", asked.flows, f"at most {most}: more take the search too long")
-    if asked.period_s > asked.rtt_s:
+    if asked.mode == "paper" and asked.period_s > asked.rtt_s:
         raise InvalidValue("period_s", asked.period_s, f"at most the RTT, {asked.rtt_s:g} s")
     if _end(asked.rtt_s, 20 * asked.rtt_s) * asked.bottleneck_bit_per_s > _MOST_BITS:
         takes = "a lower rate, or a shorter RTT: a replay on packets has at most 1e11 bits"

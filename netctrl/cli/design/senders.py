@@ -65,24 +65,19 @@ def pacing(
     wanted: Wanted | None = None,
     *,
     mode: Annotated[
-        str | None, option("MODE", "paper; target-rtt or own-rate need no bottleneck's rate", default="paper")
+        str | None, option("MODE", "paper, or own-rate, which needs no bottleneck's rate", default="paper")
     ] = None,
     psi: Annotated[float | None, _PSI("weight of the predicted RTT's variance", default="1")] = None,
-    xi: Annotated[float | None, _XI("weight of the rate: 100 (paper), 1 (target-rtt)")] = None,
+    xi: Annotated[float | None, _XI("weight of the rate", default="100")] = None,
     past_rtts: Annotated[int | None, _PAST_RTTS("number of past RTTs in the paper's model", "--p", default="5")] = None,
     past_rates: Annotated[
         int | None, _PAST_RATES("number of past rates in the paper's model", "--q", default="1")
     ] = None,
-    period_s: Annotated[
-        float | None, TIME("shortest time between rate changes: 10ms (paper), 0.1ms (target-rtt)")
-    ] = None,
-    max_rate_bit_per_s: Annotated[float | None, RATE("rate cap R: 10Gbit (paper), 100Gbit (target-rtt)")] = None,
+    period_s: Annotated[float | None, TIME("shortest time between rate changes", default="10ms")] = None,
+    max_rate_bit_per_s: Annotated[float | None, RATE("rate cap R: 10Gbit (paper), 100Gbit (own-rate)")] = None,
     step: Annotated[float | None, _STEP("step size of the estimator; below 2 with nlms", default="0.5")] = None,
     estimator: Annotated[str | None, option("NAME", "nlms, or sgd as in the paper", default="nlms")] = None,
     literal: Annotated[bool, option("", "exactly the paper's Algorithm 1, without guards")] = False,
-    competitive: Annotated[
-        bool, option("", "target-rtt: follow Cubic's window while other flows keep the queue filled")
-    ] = False,
     rtt_s: Annotated[float | None, TIME("RTT of the certificate", default="10ms")] = None,
     bottleneck_bit_per_s: Annotated[float | None, RATE("bottleneck rate of the certificate; by default R")] = None,
     buffer_bytes: Annotated[

@@ -1,13 +1,12 @@
-"""MPC pacing: a sender's rate from its round-trip times, by the published law or with a target RTT.
+"""MPC pacing: a sender's rate from its round-trip times, by the published law, or to a queue of the own rate.
 
 Source: the pacing paper. docs/explanation/pacing.md describes what its law does, and the guards.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from math import isfinite, log
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -21,10 +20,10 @@ from netctrl.laws.tracking.estimators import sgd_step_limit
 from netctrl.model.design.design import PacingDesign
 from netctrl.model.design.pacing import PacingCertificate, PacingInputs, PacingMap, StepLimit
 from netctrl.model.io.record_file import taken
-from netctrl.model.law import ArxPacer, OwnRatePacer, PacingLaw, TargetRttPacer
+from netctrl.model.law import ArxPacer, OwnRatePacer, PacingLaw
 
-_MODES = {"paper": (100.0, 0.01, 1e10), "target-rtt": (1.0, 1e-4, 1e11), "own-rate": (1.0, 1e-4, 1e11)}
-"""Default ξ, T [s] and R [bit/s]."""
+_MAX_RATES = {"paper": 1e10, "own-rate": 1e11}
+"""Modes -> default R [bit/s]."""
 _ESTIMATORS = ("nlms", "sgd")
 _NLMS_LIMIT = 2.0
 _FLOOR = 1e-4  # share of R: 10 Gbit/s give 1 Mbit/s
@@ -40,16 +39,15 @@ def pacing(
     *,
     mode: str = "paper",
     psi: float = 1.0,
-    xi: float | None = None,
+    xi: float = 100.0,
     past_rtts: int = 5,
     past_rates: int = 1,
-    period_s: float | None = None,
+    period_s: float = 0.01,
     max_rate_bit_per_s: float | None = None,
     step: float = 0.5,
     estimator: str = "nlms",
     smoothing: float = 0.5,
     guarded: bool = True,
-    competitive: bool = False,
     packet_size_bytes: float = 1500.0,
     rtt_s: float = 0.01,
     bottleneck_bit_per_s: float | None = None,
@@ -57,30 +55,29 @@ def pacing(
     flows: int = 1,
     argv: Sequence[str] = (),
 ) -> PacingDesign:
-    """Design the pacing law of one sender: where it freezes, its target RTT, and stable step sizes.
+    """Design the pacing law of one sender: where it freezes and stable step sizes, or its queue, shares and margins.
 
         r minimises ℓ̂(r)/μ_ℓ + ψ (ℓ̂(r) − μ_ℓ)²/μ_v − ξ r/μ_r within its bounds
 
     ℓ̂ is the predicted RTT; μ_ℓ, μ_v and μ_r are averages. In the published law ℓ̂ is estimated online and μ_ℓ is a
-    moving average, so there is no target RTT and R must be close to the bottleneck's rate. With a target RTT, ℓ̂ is the
-    data in flight over the delivered rate, and μ_ℓ the least RTT plus a share of it: the bottleneck may be unknown.
-    The own-rate law, which is a window's and has no ψ or ξ, keeps a + c √x packets waiting at its own rate x: flows
-    become equal whatever their round trips, and random loss and jitter don't stop it.
+    moving average, so there is no target RTT and R must be close to the bottleneck's rate. The own-rate law, a window's
+    with none of these parameters but R, keeps a + c √x packets waiting at its own rate x: the bottleneck may be
+    unknown, flows become equal whatever their round trips, and random loss and jitter don't stop it.
 
     Parameters
     ----------
     mode : str
-        "paper", "target-rtt", or "own-rate".
+        "paper" or "own-rate".
     psi : float
         ψ, above 0.
-    xi : float, optional
-        ξ, above 0; by default 100, and 1 with a target RTT.
+    xi : float
+        ξ, above 0.
     past_rtts, past_rates : int
-        p and q, at least 1; for the paper's law.
-    period_s : float, optional
-        T, shortest time between two rates [s]; by default 10 ms, and 0.1 ms with a target RTT.
+        p and q, at least 1.
+    period_s : float
+        T, shortest time between two rates [s].
     max_rate_bit_per_s : float, optional
-        R, highest rate [bit/s]; by default 10 Gbit/s, and 100 Gbit/s with a target RTT.
+        R, highest rate [bit/s]; by default 10 Gbit/s, and 100 Gbit/s of the own-rate law.
     step : float
         α, above 0; below 2 with NLMS.
     estimator : str
@@ -89,8 +86,6 @@ def pacing(
         γ, at least 0 and below 1.
     guarded : bool
         False: exactly Algorithm 1, a rate from each sample, without guards.
-    competitive : bool
-        With a target RTT: whether to follow CUBIC's window while other flows keep a queue.
     packet_size_bytes : float
         Size of a packet [byte].
     rtt_s, bottleneck_bit_per_s : float, optional
@@ -116,42 +111,38 @@ def pacing(
     Examples
     --------
     >>> import netctrl
-    >>> design = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8, buffer_bytes=1e5)
+    >>> design = netctrl.pacing(mode="own-rate", rtt_s=0.02, bottleneck_bit_per_s=1e8, buffer_bytes=1e5)
     >>> proof = design.certificate
-    >>> str(proof.status), round(proof.least_buffer_bytes, 1), proof.most_flows
-    ('admissible', 13547.0, 66)
+    >>> str(proof.status), round(proof.least_buffer_bytes), proof.most_flows
+    ('admissible', 30386, 7)
 
     References
     ----------
     Pacing paper, Algorithm 1 and eq. (7). docs/explanation/pacing.md describes the law and its guards.
     """
-    checked_word("mode", mode, _MODES)
+    checked_word("mode", mode, _MAX_RATES)
     rule = checked_word("estimator", estimator, _ESTIMATORS)
-    for name, value in (("guarded", guarded), ("competitive", competitive)):
-        if not isinstance(value, bool | np.bool_):
-            raise InvalidValue(name, value, "True or False")
-    usual = dict(zip(("xi", "period_s", "max_rate_bit_per_s"), _MODES[mode], strict=True))
+    if not isinstance(guarded, bool | np.bool_):
+        raise InvalidValue("guarded", guarded, "True or False")
     above, seconds, rates = "a number above 0", "a time from 1 us to 10 s, in seconds", "a rate above 0 in bit/s"
-    R = usual["max_rate_bit_per_s"] if max_rate_bit_per_s is None else max_rate_bit_per_s
+    R = _MAX_RATES[mode] if max_rate_bit_per_s is None else max_rate_bit_per_s
     R = checked_number("max_rate_bit_per_s", R, "a rate of at least 10 kbit/s, in bit/s", at_least=_MIN_RATE)
     bottleneck = R if bottleneck_bit_per_s is None else bottleneck_bit_per_s
     nlms = estimator == "nlms"
     takes = "a number above 0 and below 2: NLMS diverges from 2 on" if nlms else above
     highest = float(np.nextafter(_NLMS_LIMIT, 0.0)) if nlms else 1e300
-    T = usual["period_s"] if period_s is None else period_s
     requested = PacingInputs(
         mode=mode,  # ty: ignore[invalid-argument-type]
         psi=checked_number("psi", psi, above, above=0.0),
-        xi=checked_number("xi", usual["xi"] if xi is None else xi, above, above=0.0),
+        xi=checked_number("xi", xi, above, above=0.0),
         past_rtts=checked_whole("past_rtts", past_rtts, "a number of samples from 1 to 100", at_least=1, at_most=100),
         past_rates=checked_whole("past_rates", past_rates, "a number of rates from 1 to 100", at_least=1, at_most=100),
-        period_s=checked_number("period_s", T, seconds, at_least=1e-6, at_most=10.0),
+        period_s=checked_number("period_s", period_s, seconds, at_least=1e-6, at_most=10.0),
         max_rate_bit_per_s=R,
         step=checked_number("step", step, takes, above=0.0, at_most=highest),
         estimator=rule,
         smoothing=checked_number("smoothing", smoothing, "at least 0, below 1", at_least=0.0, at_most=1.0 - 1e-9),
         guarded=bool(guarded),
-        competitive=bool(competitive),
         packet_size_bytes=checked_quantity("packet_size_bytes", packet_size_bytes, "a size above 0 in bytes", SIZES),
         rtt_s=checked_number("rtt_s", rtt_s, seconds, at_least=1e-6, at_most=10.0),
         bottleneck_bit_per_s=checked_quantity("bottleneck_bit_per_s", bottleneck, rates, RATES),
@@ -186,16 +177,11 @@ def _made(requested: PacingInputs, buffer: float) -> tuple[PacingLaw, PacingCert
     if requested.mode == "paper":
         paper = _paper_law(requested)
         return paper, _paper_proof(requested, paper)
-    if requested.mode == "own-rate":
-        R = requested.max_rate_bit_per_s
-        own = OwnRatePacer(
-            packet_size_bytes=requested.packet_size_bytes,
-            max_rate_bit_per_s=R,
-            start_rate_bit_per_s=min(_FIRST_RATE, R),
-        )
-        return own, own_rate_proof(requested, own, buffer)
-    target = _target_law(requested)
-    return target, _target_proof(requested, target, buffer)
+    R = requested.max_rate_bit_per_s
+    own = OwnRatePacer(
+        packet_size_bytes=requested.packet_size_bytes, max_rate_bit_per_s=R, start_rate_bit_per_s=min(_FIRST_RATE, R)
+    )
+    return own, own_rate_proof(requested, own, buffer)
 
 
 def _paper_law(requested: PacingInputs) -> ArxPacer:
@@ -215,27 +201,6 @@ def _paper_law(requested: PacingInputs) -> ArxPacer:
     )
 
 
-def _target_law(requested: PacingInputs) -> TargetRttPacer:
-    R = requested.max_rate_bit_per_s
-    return TargetRttPacer(
-        **taken(requested, "psi", "xi", "period_s", "packet_size_bytes", "competitive"),
-        least_rate_bit_per_s=min(_MIN_RATE, R),
-        max_rate_bit_per_s=R,
-        start_rate_bit_per_s=min(_FIRST_RATE, R),
-        queue_share=0.09,
-        queue_share_slope=0.007,
-        least_queue_share=0.01,
-        interval_share=0.25,
-        horizon_rtts=2.0,
-        start_growth=2.0,
-        growth=1.25,
-        decrease=0.5,
-        probe_s=1.0,
-        probe_rtts=50.0,
-        drain_share=0.94,
-    )
-
-
 def _paper_proof(requested: PacingInputs, law: ArxPacer) -> PacingCertificate:
     C, R = requested.bottleneck_bit_per_s, law.max_rate_bit_per_s
     sampling = max(law.period_s, requested.rtt_s)
@@ -247,13 +212,9 @@ def _paper_proof(requested: PacingInputs, law: ArxPacer) -> PacingCertificate:
     return PacingCertificate(
         status=status,
         sampling_s=sampling,
-        slope_s=sampling,
         freeze_below_s=d if isfinite(d) else None,
         step_limit=limit,
         sgd_limits=limits,
-        target_rtt_s=None,
-        closed_loop_pole=None,
-        interval_margin=None,
         warnings=warnings,
     )
 
@@ -270,48 +231,6 @@ def _sgd_limits(requested: PacingInputs) -> Iterator[StepLimit]:
         yield StepLimit(units=units, limit=sgd_step_limit([size] * requested.past_rtts + [flow] * requested.past_rates))
 
 
-def _queue_bytes(requested: PacingInputs, law: TargetRttPacer, flows: int) -> float:
-    """Total target queue of flows of one RTT, each with its share of the bottleneck."""
-    window = requested.bottleneck_bit_per_s * requested.rtt_s / (BITS_PER_BYTE * law.packet_size_bytes)
-    share = law.queue_share - law.queue_share_slope * log(max(window / flows, 1.0))
-    return law.packet_size_bytes * max(min(max(share, law.least_queue_share), law.queue_share) * window, flows)
-
-
-def _target_proof(requested: PacingInputs, law: TargetRttPacer, buffer: float) -> PacingCertificate:
-    queue = _queue_bytes(requested, law, requested.flows)
-    sampling = max(law.period_s, law.interval_share * requested.rtt_s)
-    horizon = law.horizon_rtts * requested.rtt_s
-    slow = sampling > horizon
-    warnings = []
-    if slow:
-        remedy = "take a shorter --period"
-        warnings.append(f"a rate every {sampling:g} s is too infrequent for an RTT of {requested.rtt_s:g} s: {remedy}")
-    if queue > buffer:
-        warnings.append(
-            f"a buffer of {buffer:.6g} bytes is less than the queue of {queue:.6g} bytes that {requested.flows} flows "
-            "of one RTT aim at: losses halve rates, and flows that start at different times share unevenly; take "
-            "a longer --buffer, or a smaller --N"
-        )
-    settled = Status.STABLE if warnings else Status.ADMISSIBLE
-    # Largest number of flows whose total queue, which grows with their number, fits in a buffer.
-    return PacingCertificate(
-        status=Status.UNSTABLE if sampling >= 2.0 * horizon else settled,
-        sampling_s=sampling,
-        slope_s=sampling,
-        freeze_below_s=None,
-        step_limit=_NLMS_LIMIT,
-        sgd_limits=(),
-        target_rtt_s=requested.rtt_s + BITS_PER_BYTE * queue / requested.bottleneck_bit_per_s,
-        closed_loop_pole=1.0 - sampling / horizon,
-        interval_margin=2.0 * horizon / sampling,
-        least_buffer_bytes=queue,
-        most_flows=bisect_right(
-            range(1, _MAX_FLOWS + 1), buffer, key=lambda flows: _queue_bytes(requested, law, flows)
-        ),
-        warnings=tuple(warnings),
-    )
-
-
 def _warnings(requested: PacingInputs, law: ArxPacer, d: float, limit: float) -> Iterator[str]:
     C, R = requested.bottleneck_bit_per_s, law.max_rate_bit_per_s
     if law.step >= limit:
@@ -324,7 +243,7 @@ def _warnings(requested: PacingInputs, law: ArxPacer, d: float, limit: float) ->
     if R > C:
         yield (
             f"R is {R / C:.3g} times the bottleneck: the law freezes, or runs to R without effect; set --max-rate to"
-            f" the bottleneck, where a fixed cap does as well, or take --mode target-rtt"
+            f" the bottleneck, where a fixed cap does as well, or take --mode own-rate"
         )
     if not isfinite(d):
         yield "the rate freezes at any value: psi and xi weigh the RTT above the rate; a larger --xi avoids this"
@@ -335,5 +254,5 @@ def _warnings(requested: PacingInputs, law: ArxPacer, d: float, limit: float) ->
         )
     yield (
         "the law has no target RTT: every rate below the bottleneck's is an equilibrium, so it is never admissible;"
-        " --mode target-rtt has a target"
+        " --mode own-rate has a target"
     )

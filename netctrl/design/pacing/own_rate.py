@@ -93,13 +93,9 @@ def own_rate_proof(requested: PacingInputs, law: OwnRatePacer, buffer: float) ->
     return PacingCertificate(
         status=settled if found.gain_margin > 1.0 else Status.UNSTABLE,
         sampling_s=requested.rtt_s + found.queue_s,
-        slope_s=requested.rtt_s + found.queue_s,
         freeze_below_s=None,
         step_limit=law.gain * found.gain_margin,
         sgd_limits=(),
-        target_rtt_s=requested.rtt_s + found.queue_s,
-        closed_loop_pole=found.pole,
-        interval_margin=None,
         least_buffer_bytes=least,
         most_flows=bisect_right(
             range(1, 1_000_001), buffer, key=lambda flows: packet * queue_packets(law, capacity, flows)

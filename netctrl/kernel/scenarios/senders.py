@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.rate.cap import CapSender
-from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import KernelTcp, rate_record, scheme_of, sender_name
+from netctrl.laws.rate.records import KernelTcp, pacer_of, rate_record, scheme_of, sender_name, window_of
 from netctrl.model.law import PacingLaw
 
 CONGESTION_CONTROLS = ("reno", "cubic", "htcp", "vegas", "dctcp", "bbr")
@@ -42,12 +41,11 @@ def kernel_sender(sender: Any, payload_share: float) -> KernelSender | None:
         return KernelSender(sender.name)
     if scheme_of(sender) is not None:  # its table's settings would be lost
         return None
-    match rate_record(sender):
-        case CapSender(rate=rate, window=window):
-            found = KernelSender(window or "", rate * payload_share / BITS_PER_BYTE)
-        case PacedSender() as paced:
-            law = paced.pacer()
-            found = KernelSender(paced.window or _UNDER_A_LAW, law.start_rate_bit_per_s / BITS_PER_BYTE, law)
-        case _:
-            found = KernelSender(sender_name(sender))
+    record, law = rate_record(sender), pacer_of(sender)
+    if law is not None:
+        found = KernelSender(window_of(sender) or _UNDER_A_LAW, law.start_rate_bit_per_s / BITS_PER_BYTE, law)
+    elif isinstance(record, CapSender):
+        found = KernelSender(record.window or "", record.rate * payload_share / BITS_PER_BYTE)
+    else:
+        found = KernelSender(sender_name(sender))
     return found if found.congestion in CONGESTION_CONTROLS else None

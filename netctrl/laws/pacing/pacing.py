@@ -14,21 +14,19 @@ from netctrl.laws.pacing.arx import ArxState, arx_settings, arx_start, arx_step
 from netctrl.laws.pacing.arx_batch import arx_many
 from netctrl.laws.pacing.own_rate import own_rate_step
 from netctrl.laws.pacing.own_rate_state import OwnRateState, own_rate_settings, own_rate_start
-from netctrl.laws.pacing.target_rtt import target_step
-from netctrl.laws.pacing.target_state import TargetState, target_settings, target_start
 from netctrl.laws.record import as_record, row_names
-from netctrl.model.law import ArxPacer, OwnRatePacer, PacingLaw, TargetRttPacer
+from netctrl.model.law import ArxPacer, OwnRatePacer, PacingLaw
 
 EVENTS = ("bad_rtt", "bad_time", "held", "floored", "resets")
 """Events counted in a state: invalid RTTs; decreasing times; rates held without a number or an effect; rates limited to
 the least one; diverged estimates that were restarted."""
 
 
-LAWS = (ArxPacer, TargetRttPacer, OwnRatePacer)
-"""Kinds of pacing laws."""
-_STATES = (ArxState, TargetState, OwnRateState)
-_STARTS: tuple[Any, ...] = (arx_start, target_start, own_rate_start)
-_SETTINGS: tuple[Any, ...] = (arx_settings, target_settings, own_rate_settings)
+LAWS: dict[type, tuple[type, Any, Any]] = {
+    ArxPacer: (ArxState, arx_start, arx_settings),
+    OwnRatePacer: (OwnRateState, own_rate_start, own_rate_settings),
+}
+"""Kinds of pacing laws -> record of their state, and what makes rows of their first state and of their parameters."""
 
 
 class PacingSample(NamedTuple):
@@ -43,7 +41,7 @@ class PacingSample(NamedTuple):
     in_flight_bytes: float = nan
     """Sent and neither acknowledged nor lost [byte], where it is known."""
     lost_bytes: float = nan
-    """Lost since the flow began [byte], where it is known: a target-RTT law halves its rate at each loss."""
+    """Lost since the flow began [byte], where it is known; the paper's law doesn't need it."""
 
 
 class PacingState(NamedTuple):
@@ -68,7 +66,7 @@ class PacingRun(NamedTuple):
     rates: np.ndarray
     """(T,) rate in force after each sample [bit/s]."""
     predictions: np.ndarray
-    """(T,) RTT predicted before each sample was measured; of a target-RTT law, the next RTT [s]. NaN: no prediction."""
+    """(T,) RTT predicted before each sample was measured; of an own-rate law, the next RTT [s]. NaN: no prediction."""
     used: np.ndarray
     """(T,) whether the sample led to a new rate."""
     state: PacingState
@@ -80,7 +78,7 @@ class PacingRun(NamedTuple):
 def pacer(law: PacingLaw) -> Pacer:
     """Prepare a law, once before its first step. Raises InvalidValue for a value that isn't a pacing law."""
     places = len(start_pacing(law).values)
-    return Pacer(law, _SETTINGS[LAWS.index(type(law))](law), places)
+    return Pacer(law, LAWS[type(law)][2](law), places)
 
 
 def start_pacing(law: PacingLaw) -> PacingState:
@@ -107,9 +105,9 @@ def start_pacing(law: PacingLaw) -> PacingState:
     >>> netctrl.start_pacing(law).values.shape
     (27,)
     """
-    if not isinstance(law, LAWS):
+    if type(law) not in LAWS:
         raise InvalidValue("law", law, "a pacing law, such as the law of a Design of netctrl.pacing")
-    return _state(_STARTS[LAWS.index(type(law))](law))
+    return _state(LAWS[type(law)][1](law))
 
 
 def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float, PacingState]:
@@ -160,8 +158,7 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
     if kind is ArxPacer:
         rate = arx_step(values, settings, time, rtt)
     else:
-        step = own_rate_step if kind is OwnRatePacer else target_step
-        rate = step(values, settings, time, rtt, delivered, in_flight, lost)
+        rate = own_rate_step(values, settings, time, rtt, delivered, in_flight, lost)
     return rate, PacingState(values)
 
 
@@ -218,8 +215,7 @@ def pace_trace(
         _column(name, np.full(T, nan) if values is None else values, T)
         for name, values in (("delivered", delivered), ("in_flight", in_flight), ("lost", lost))
     )
-    names = row_names(_STATES[LAWS.index(type(law))])
-    step = own_rate_step if isinstance(law, OwnRatePacer) else target_step
+    names = row_names(LAWS[type(law)][0])
     applied, prediction, samples = (names.index(name) for name in ("applied_s", "prediction", "samples"))
     rates, predictions, used = np.empty(T), np.full(T, nan), np.zeros(T, dtype=bool)
     for t in range(T):
@@ -230,7 +226,7 @@ def pace_trace(
             if used[t] and before[1] > 0.0:
                 predictions[t] = state[prediction] * state[names.index("rtt_unit")]
         else:
-            rates[t] = step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t], gone[t])
+            rates[t] = own_rate_step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t], gone[t])
             used[t] = state[applied] > before[0]
             if used[t] and state[prediction] > 0.0:
                 predictions[t] = state[prediction]
@@ -303,13 +299,12 @@ def pace_many(
     if isinstance(law, ArxPacer):
         arx_many(after, settings, time, tables[0], rates)
     else:
-        _many(isinstance(law, OwnRatePacer), after, settings, time, *tables, rates)
+        _many(after, settings, time, *tables, rates)
     return rates, after
 
 
 @njit(cache=True, parallel=True, error_model="numpy")
 def _many(
-    own: bool,
     states: np.ndarray,
     settings: np.ndarray,
     times: np.ndarray,
@@ -319,21 +314,18 @@ def _many(
     lost: np.ndarray,
     rates: np.ndarray,
 ) -> None:
-    """Steps of many flows under the own-rate or the target-RTT law: states (n, s), times (T,), the others (n, T);
-    fills rates (n, T) [bit/s]."""
+    """Steps of many flows under the own-rate law: states (n, s), times (T,), the others (n, T); fills rates (n, T)
+    [bit/s]."""
     for flow in prange(len(states)):
         state = states[flow]
         for t in range(len(times)):
             given = times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t], lost[flow, t]
-            if own:
-                rates[flow, t] = own_rate_step(state, settings, *given)
-            else:
-                rates[flow, t] = target_step(state, settings, *given)
+            rates[flow, t] = own_rate_step(state, settings, *given)
 
 
 def pacing_values(law: PacingLaw, state: PacingState) -> dict[str, Any]:
     """A state by names: numbers, and for the paper's law `theta` (a, then b) and `phi` (RTTs, then rates)."""
-    names = row_names(_STATES[LAWS.index(type(law))])
+    names = row_names(LAWS[type(law)][0])
     named: dict[str, Any] = {name: float(value) for name, value in zip(names, state.values, strict=False)}
     if isinstance(law, ArxPacer):
         k = law.past_rtts + law.past_rates

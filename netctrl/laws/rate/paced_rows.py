@@ -1,7 +1,6 @@
 """Pacing laws on rows of numbers, as a rate sender's law.
 
-Settings are: the law's number in `netctrl.laws.pacing.pacing.LAWS`, how many its parameters are, these, and its first
-state.
+Settings are: whether the law is the own-rate one, how many its parameters are, these, and its first state.
 """
 
 from __future__ import annotations
@@ -14,21 +13,21 @@ import numpy as np
 from netctrl.laws.pacing.arx import ArxState, arx_step
 from netctrl.laws.pacing.own_rate import own_rate_step
 from netctrl.laws.pacing.own_rate_state import OwnRateState
-from netctrl.laws.pacing.pacing import LAWS, pacer, start_pacing
-from netctrl.laws.pacing.target_rtt import target_step
-from netctrl.laws.pacing.target_state import TargetState
+from netctrl.laws.pacing.pacing import pacer, start_pacing
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
 from netctrl.laws.record import row_names
+from netctrl.model.law import OwnRatePacer
 
 _FIRST = 2
 _RATE = row_names(ArxState).index("rate")  # the same place in all laws' states
-_MAX_IN_FLIGHT, _OWN_MAX = (row_names(each).index("most_in_flight") for each in (TargetState, OwnRateState))
+_MAX_IN_FLIGHT = row_names(OwnRateState).index("most_in_flight")
 
 
 def _read(record: Any, _: np.random.Generator) -> tuple[np.ndarray, int]:
     law = record.pacer()
     ready, start = pacer(law), start_pacing(law).values
-    return np.concatenate([[float(LAWS.index(type(law))), len(ready.settings)], ready.settings, start]), len(start)
+    own = float(isinstance(law, OwnRatePacer))
+    return np.concatenate([[own, len(ready.settings)], ready.settings, start]), len(start)
 
 
 def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float, packet: float) -> None:
@@ -41,15 +40,12 @@ def _begin(allowed: Allowed, state: np.ndarray, settings: np.ndarray, rtt: float
 
 def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sample) -> None:
     parameters = settings[_FIRST:]
-    given = (sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.lost)
     if settings[0] == 0.0:
         allowed.rate = arx_step(state, parameters, sample.time, sample.rtt) / 8.0
-    elif settings[0] == 1.0:
-        allowed.rate = target_step(state, parameters, *given) / 8.0
-        allowed.in_flight = state[_MAX_IN_FLIGHT]
     else:
+        given = (sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.lost)
         allowed.rate = own_rate_step(state, parameters, *given) / 8.0
-        allowed.in_flight = state[_OWN_MAX]
+        allowed.in_flight = state[_MAX_IN_FLIGHT]
 
 
 PACED_ROWS = RateLaw(_read, _begin, _step)

@@ -13,6 +13,7 @@ from msgspec.structs import fields
 from netctrl.core.errors import InvalidValue
 from netctrl.core.register import RATE_SENDERS, TCP_SENDERS, WINDOW_LAWS, refuse_unusable
 from netctrl.laws.rate.law import RateSender, SenderRecord
+from netctrl.laws.rate.own_rate import OwnRateSender
 from netctrl.laws.rate.paced import PacedSender
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.window.law import SchemeRecord
@@ -113,6 +114,17 @@ def rate_record(sender: Sender) -> SenderRecord | None:
     """Record of a rate sender; None for other senders."""
     found = _record(sender)
     return found if isinstance(found, SenderRecord) else None
+
+
+def has_pacer(sender: Sender) -> bool:
+    """Whether a pacing law sets the sender's rate."""
+    return isinstance(_record(sender), PacedSender | OwnRateSender)
+
+
+def pacer_of(sender: Sender) -> PacingLaw | None:
+    """Pacing law of a sender; None for other senders. Raises as `PacedSender.pacer`."""
+    found = _record(sender)
+    return found.pacer() if isinstance(found, PacedSender | OwnRateSender) else None
 
 
 def scheme_of(sender: Sender) -> SchemeRecord | None:

@@ -9,23 +9,24 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Callable
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from typing import Any
 
 from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.core.units import BITS_PER_BYTE, MICROSECOND
+from netctrl.laws.pacing.own_rate_state import OwnRateState
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace, pacer, pacing_values, start_pacing
-from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import row_names
 from netctrl.linux.pacing.tcp import TcpInfo, TcpRun, read_tcp_info, send_tcp
-from netctrl.model.law import PacingLaw, TargetRttPacer
+from netctrl.model.law import OwnRatePacer, PacingLaw
 
 SO_MAX_PACING_RATE = 47
 """From linux/socket.h; Python 3.11 has no name for it."""
 
 _UNLIMITED = (1 << 64) - 1
 _OLD = 7.0 / 8.0  # weight of the old value in the kernel's smoothed RTT (RFC 6298)
-_MIN_RTT = row_names(TargetState).index("min_rtt")
+_MOST = row_names(OwnRateState).index("most_in_flight")
+_LEAST = 0.1  # of a rate, while more is in flight than may be
 _INTERVAL_S = 0.001
 
 
@@ -51,8 +52,6 @@ class RttSamples:
     def __init__(self) -> None:
         self._smoothed = nan
         self._segments = 0
-        self.acknowledgements = 1
-        """Number of samples in the last mean."""
 
     def take(self, info: TcpInfo) -> float | None:
         """Mean of the samples since the last call [s]; None without a sample."""
@@ -69,70 +68,18 @@ class RttSamples:
         if acknowledgements == 0:
             return None
         self._smoothed, self._segments = float(info.rtt), info.segs_in
-        self.acknowledgements = acknowledgements
         kept = _OLD**acknowledgements
         sample = (info.rtt - kept * before) / (1.0 - kept)
         # an acknowledgement without a sample makes k too large, by no more than the smoothed RTT shows
         return MICROSECOND * max(sample, 0.5 * info.rtt)
 
 
-_SHORT_S = 2e-3  # shortest round trip: two bursts of a millisecond (tcp_tso_autosize)
-
-
-class _Frame:
-    """Looks between two rates of a target-RTT law, combined to one sample.
-
-    Media with turns and polling receivers bunch acknowledgements. RTTs then spread upwards from the delay of path and
-    queue, which a law that aims at a queue of a hundredth of the RTT would mistake for a queue. The sample's RTT is the
-    mean minus twice the kernel's mean deviation (the lower end of a uniform distribution), at least the kernel's least
-    RTT. The data in flight are reduced by the same share (Little's law).
-    """
-
-    def __init__(self, law: TargetRttPacer) -> None:
-        self._law = law
-        self._last = -inf
-        self._clear()
-
-    def _clear(self) -> None:
-        self._looks, self._samples = 0, 0
-        self._time = self._delivered = self._in_flight = self._rtt = self._spread = 0.0
-
-    def add(
-        self, sample: PacingSample, info: TcpInfo, acknowledgements: int, state: PacingState
-    ) -> PacingSample | None:
-        """Add one look; returns the sample with the last one."""
-        self._looks += 1
-        self._time += sample.time_s
-        self._delivered += sample.delivered_bytes
-        self._in_flight += sample.in_flight_bytes
-        if sample.rtt_s > 0.0:
-            self._samples += acknowledgements
-            self._rtt += acknowledgements * sample.rtt_s
-            self._spread += acknowledgements * 2.0 * MICROSECOND * info.rttvar
-        if self._samples == 0:
-            return None
-        mean, time = self._rtt / self._samples, self._time / self._looks
-        rtt = min(max(mean - self._spread / self._samples, MICROSECOND * (info.min_rtt or 0.5 * info.rtt)), mean)
-        least = min(float(state.values[_MIN_RTT]), rtt)
-        if time - self._last < max(self._law.period_s, self._law.interval_share * least):
-            return None
-        # The kernel passes a millisecond's burst to the device at once. On a short path that alone exceeds two
-        # bandwidth-delay products, to which the law would respond.
-        in_flight = self._in_flight / self._looks * rtt / mean
-        lost = sample.lost_bytes
-        if least < _SHORT_S and not self._law.competitive:  # there the kernel's own window responds to losses
-            in_flight = lost = nan
-        means = self._delivered / self._looks, in_flight
-        self._last = time
-        self._clear()
-        return PacingSample(time, rtt, *means, lost)
-
-
 class SocketPacer:
     """Law on one socket: `start` before it connects, then any number of `step`.
 
     While the program has nothing to send, and until all data sent before have arrived, the delivered rate doesn't
-    measure the network: the law's clock stops, and the rate is constant.
+    measure the network: the law's clock stops, and the rate is constant. A socket takes no window, which an own-rate
+    law has: while more is in flight the rate is less, by as much as brings it down to the window in a round trip.
     """
 
     def __init__(self, law: PacingLaw) -> None:
@@ -142,7 +89,6 @@ class SocketPacer:
         self._state: PacingState = start_pacing(law)
         pace(self._ready, self._state, PacingSample(0.0, nan))  # compiled now, as later a queue would fill meanwhile
         self._rtts = RttSamples()
-        self._frame = _Frame(law) if isinstance(law, TargetRttPacer) else None
         self._seen_s = nan
         self._arrived = 0.0
         self._until = -1.0  # arrived bytes up to which the program limits the rate
@@ -157,11 +103,11 @@ class SocketPacer:
         info = read_tcp_info(connection) if info is None else info
         rtt = self._rtts.take(info)
         sample = self._sample(now_s, rtt, info)
-        if sample is not None and self._frame is not None:
-            sample = self._frame.add(sample, info, self._rtts.acknowledgements, self._state)
         if sample is None:
             return self.rate_bit_per_s
         rate, self._state = pace(self._ready, self._state, sample)
+        if isinstance(self.law, OwnRatePacer):
+            rate *= min(max(2.0 - sample.in_flight_bytes / float(self._state.values[_MOST]), _LEAST), 1.0)
         if rate != self.rate_bit_per_s:
             set_pacing_rate(connection, rate)
             self.rate_bit_per_s = rate
@@ -181,12 +127,12 @@ class SocketPacer:
             self._idle_s += now - before if before <= now else 0.0
             self._idle_bytes += self._arrived - since
             return None
-        if rtt is None and self._frame is None:
+        if rtt is None:
             return None
         known = info.arrived_bytes is not None
         return PacingSample(
             time_s=now - self._idle_s,
-            rtt_s=nan if rtt is None else rtt,
+            rtt_s=rtt,
             delivered_bytes=self._arrived - self._idle_bytes if known else nan,
             in_flight_bytes=info.in_flight_bytes,
             lost_bytes=nan if info.bytes_retrans is None else float(info.bytes_retrans),

@@ -297,17 +297,6 @@ def pacing_summary(inputs: PacingInputs, law: PacingLaw, proof: PacingCertificat
     elif proof.equilibrium is not None:
         title = f"pacing to a queue of the own rate: {inputs.flows} flow{'s' * (inputs.flows != 1)} at {bottleneck}"
         rows += _equilibrium(inputs, proof, proof.equilibrium)
-    else:
-        title = f"MPC pacing to a target RTT: psi {inputs.psi:g}, xi {inputs.xi:g}"
-        target = "" if proof.target_rtt_s is None else format_quantity(proof.target_rtt_s, "s")
-        rows += [
-            ("target", f"{target} at an RTT of {rtt} and {bottleneck}"),
-            *_held(inputs, proof),
-            (
-                "pole",
-                f"{proof.closed_loop_pole:.4g}; stable for rates less than {proof.interval_margin:.3g} times later",
-            ),
-        ]
     return title, rows
 
 
@@ -332,7 +321,7 @@ def _equilibrium(inputs: PacingInputs, proof: PacingCertificate, found: OwnRateE
 
 
 def _held(inputs: PacingInputs, proof: PacingCertificate) -> list[tuple[str, str]]:
-    """Buffers and numbers of flows for which a target RTT holds; empty for older files."""
+    """Buffers and numbers of flows for which the queue holds; empty for older files."""
     if proof.least_buffer_bytes is None or inputs.buffer_bytes is None:
         return []
     flows = f"{inputs.flows} flow{'s' * (inputs.flows != 1)}"

@@ -204,10 +204,13 @@ def _certificate(design: ArcDesign | PacingDesign | ConnetDesign) -> list[str]:
             "sampling": (proof.sampling_s, "s between two rates"),
             "freezes below": (proof.freeze_below_s, "s, d*, a deviation of the predicted RTT"),
             "limit of the step": (proof.step_limit, "of alpha"),
-            "target RTT": (proof.target_rtt_s, "s"),
-            "closed-loop pole": (proof.closed_loop_pole, "of what is in flight, from one rate to the next"),
-            "interval margin": (proof.interval_margin, "factor by which rates may come later"),
         }
+        if proof.equilibrium is not None:
+            numbers |= {
+                "queue": (proof.equilibrium.queue_s, "s that all flows see"),
+                "pole": (proof.equilibrium.pole, "of a difference of rates, a round trip"),
+                "gain margin": (proof.equilibrium.gain_margin, "for any round trips"),
+            }
         return certificate_comments(design, {name: each for name, each in numbers.items() if each[0] is not None})
     sampled = proof.sampled
     return certificate_comments(

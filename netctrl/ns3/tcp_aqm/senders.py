@@ -8,13 +8,22 @@ from netctrl.core.errors import InvalidValue
 from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.codegen import field_texts
 from netctrl.laws.pacing.arx import ArxParameters, ArxState, arx_settings, arx_start
-from netctrl.laws.pacing.target_state import TargetParameters, TargetState, target_settings, target_start
+from netctrl.laws.pacing.own_rate_state import OwnRateParameters, OwnRateState, own_rate_settings, own_rate_start
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import FastSender, KernelTcp, rate_record, scheme_of, sender_name
+from netctrl.laws.rate.records import (
+    FastSender,
+    KernelTcp,
+    has_pacer,
+    pacer_of,
+    rate_record,
+    scheme_of,
+    sender_name,
+    window_of,
+)
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.record import row_names
-from netctrl.model.law import OwnRatePacer, PacingLaw, TargetRttPacer
+from netctrl.model.law import ArxPacer, OwnRatePacer, PacingLaw
 from netctrl.ns3.cpp import nanoseconds
 from netctrl.ns3.laws import scalable_sender
 from netctrl.ns3.links import SENDERS
@@ -62,9 +71,7 @@ def sender_lack(group: Flow) -> str | None:
         return f"cap but on {_UNDERNEATH}"
     if isinstance(group.sender, PacedSender) and group.sender.window not in (None, _UNDERNEATH):
         return f"pacing over {group.sender.window}"
-    if isinstance(group.sender, PacedSender) and isinstance(group.sender.pacer(), OwnRatePacer):
-        return "own-rate pacing"
-    if rate_record(group.sender) is not None and name not in ("cap", "paced", *SENDERS):
+    if rate_record(group.sender) is not None and name not in ("cap", *SENDERS) and not has_pacer(group.sender):
         return f"{name} senders"
     if group.ecn and name in _ECHOED:
         return None if group.bulk else f"{name} but in bulk flows"
@@ -93,11 +100,12 @@ def sender_values(group: Flow, pacers: list[PacingLaw]) -> dict[str, str | float
     name = sender_name(group.sender)
     if isinstance(group.sender, CapSender):
         return {"sender": _UNDERNEATH, "cap": group.sender.rate}
-    if isinstance(group.sender, PacedSender):
-        law = group.sender.pacer()
-        window = None if isinstance(law, TargetRttPacer) else _UNDERNEATH
-        if group.sender.window != window:
-            raise InvalidValue(f"flows.{group.id}.sender.window", group.sender.window, f"{window} under this law")
+    law = pacer_of(group.sender)
+    if law is not None:
+        window = _UNDERNEATH if isinstance(law, ArxPacer) else None
+        if window_of(group.sender) != window:
+            takes = f"{window} under this law"
+            raise InvalidValue(f"flows.{group.id}.sender.window", window_of(group.sender), takes)
         return {"sender": window or "paced", "pacer": _pacer(pacers.index(law))}
     if name in _ECHOED and group.ecn:
         return {"sender": SENDERS.get(name) or scalable_sender(TCP_SENDERS[name])}
@@ -108,7 +116,7 @@ def laws_of(flows: Iterable[Flow]) -> list[PacingLaw]:
     """Pacing laws of flows, each once; InvalidValue for one that may stop."""
     found: list[PacingLaw] = []
     for group in flows:
-        law = group.sender.pacer() if isinstance(group.sender, PacedSender) else None
+        law = pacer_of(group.sender) if group.answered else None
         if law is None or law in found:
             continue
         if not law.least_rate_bit_per_s >= _MIN_RATE:
@@ -128,14 +136,12 @@ def _pacer(number: int) -> str:
 
 
 def _record(name: str, law: PacingLaw) -> str:
-    if isinstance(law, OwnRatePacer):
-        raise InvalidValue("law", "an own-rate law", "the paper's or a target-RTT law")
-    nanoseconds("period_s", law.period_s)
     memory = None
-    if isinstance(law, TargetRttPacer):
-        nanoseconds("probe_s", law.probe_s)
-        kind, records, rows = "target", (TargetParameters, TargetState), (target_settings(law), target_start(law))
+    if isinstance(law, OwnRatePacer):
+        kind, records = "own-rate", (OwnRateParameters, OwnRateState)
+        rows = own_rate_settings(law), own_rate_start(law)
     else:
+        nanoseconds("period_s", law.period_s)
         kind, records, rows = "arx", (ArxParameters, ArxState), (arx_settings(law), arx_start(law))
         memory = 2 * (law.past_rtts + law.past_rates)
     lines = []

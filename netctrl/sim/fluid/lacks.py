@@ -13,8 +13,7 @@ from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.rate.cap import CapSender
-from netctrl.laws.rate.paced import PacedSender
-from netctrl.laws.rate.records import FastSender
+from netctrl.laws.rate.records import FastSender, has_pacer
 from netctrl.scenario.bottleneck import single_line
 from netctrl.scenario.links import Link
 from netctrl.scenario.scenario import Scenario
@@ -43,9 +42,10 @@ def has_pacers(scenario: Scenario) -> bool:
     """
     if not single_line(scenario, varying=True) or not isinstance(scenario.links[0].queue, DropTailQueue | CodelQueue):
         return False
-    laws = PacedSender | CapSender
-    paced = any(isinstance(each.sender, laws) or each.sender == "bbr" or not each.answered for each in scenario.flows)
-    return paced or isinstance(scenario.links[0].queue, CodelQueue)
+    return isinstance(scenario.links[0].queue, CodelQueue) or any(
+        isinstance(each.sender, CapSender) or has_pacer(each.sender) or each.sender == "bbr" or not each.answered
+        for each in scenario.flows
+    )
 
 
 def sender_lack(group: Flow) -> str | None:

@@ -10,12 +10,13 @@ import numpy as np
 from netctrl.core.errors import InvalidValue
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.codel import CodelQueue
-from netctrl.laws.pacing.pacing import LAWS, pacer, start_pacing
+from netctrl.laws.pacing.pacing import pacer, start_pacing
 from netctrl.laws.rate.cap import CapSender
-from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.rate.records import pacer_of
 from netctrl.laws.tcp.bbr import bbr_start
 from netctrl.laws.tcp.rows import WINDOWS, first_window
 from netctrl.model.io.provenance import Provenance
+from netctrl.model.law import OwnRatePacer
 from netctrl.scenario.result import Result
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -26,7 +27,6 @@ from netctrl.sim.fluid.paced_kernel import (
     FIXED,
     NO_WINDOW,
     OWN_RATE,
-    TARGET,
     WORK_CONSERVING,
     PacedFlows,
     PacedQueue,
@@ -154,9 +154,9 @@ def _sender(group: Flow, rtt: float, packet: float) -> _Sender:
     window = WINDOWS.index(name) if name in WINDOWS else NO_WINDOW
     if isinstance(group.offers, Stream):
         return _Sender(FIXED, none, np.array([group.offers.rate]), window)
-    if isinstance(sender, PacedSender):
-        law = sender.pacer()
-        kind = (ARX, TARGET, OWN_RATE)[LAWS.index(type(law))]
+    law = pacer_of(sender)
+    if law is not None:
+        kind = OWN_RATE if isinstance(law, OwnRatePacer) else ARX
         return _Sender(kind, start_pacing(law).values, pacer(law).settings, window)
     if isinstance(sender, CapSender):
         return _Sender(FIXED, none, np.array([sender.rate]), window)

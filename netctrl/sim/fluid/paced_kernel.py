@@ -25,19 +25,17 @@ from netctrl.laws.link import backlog_step, head_age
 from netctrl.laws.pacing.arx import ArxState, arx_step
 from netctrl.laws.pacing.own_rate import own_rate_step
 from netctrl.laws.pacing.own_rate_state import OwnRateState
-from netctrl.laws.pacing.target_rtt import target_step
-from netctrl.laws.pacing.target_state import TargetState
 from netctrl.laws.record import compiled_view, row_names, width
 from netctrl.laws.tcp.bbr import BbrState, bbr_step
 from netctrl.laws.tcp.rows import window_acts
 from netctrl.laws.tcp.sender import Acked, TcpWindow
 from netctrl.sim.fluid.loss_kernel import drawn
 
-WORK_CONSERVING, FIXED, ARX, TARGET, OWN_RATE, BBR = range(6)
+WORK_CONSERVING, FIXED, ARX, OWN_RATE, BBR = range(5)
 """Laws of a flow's rate; the first is none, of a window alone."""
 NO_WINDOW = -1
 _LAW_RATE = row_names(ArxState).index("rate")  # the same place in both laws' states
-_MAX_IN_FLIGHT, _OWN_MAX = (row_names(each).index("most_in_flight") for each in (TargetState, OwnRateState))
+_MAX_IN_FLIGHT = row_names(OwnRateState).index("most_in_flight")
 _BBR_RATE, _BBR_WINDOW = (row_names(BbrState).index(name) for name in ("rate", "window"))
 _PACING = 1.2  # times W/RTT, as Linux paces beyond slow start
 _USED = (0.5, 0.9)  # of the window, in slow start and beyond: who sends less doesn't need more (RFC 7661, section 4.3)
@@ -130,8 +128,6 @@ def _law_rate(
     """After an acknowledgement [byte/s]."""
     if law == ARX:
         return arx_step(state, settings, time, rtt) / BITS_PER_BYTE
-    if law == TARGET:
-        return target_step(state, settings, time, rtt, acked, flight, gone) / BITS_PER_BYTE
     if law == OWN_RATE:
         return own_rate_step(state, settings, time, rtt, acked, flight, gone) / BITS_PER_BYTE
     if law == BBR:
@@ -250,10 +246,8 @@ def advance_paced(flows: PacedFlows, queue: PacedQueue, record: PacedRecord) -> 
                 if got > 0.0 or fell > 0.0:
                     _acknowledge(flows.window[i], memories[i], time, rtt, got, fell, flight, packet)
                 arrivals[i] = _window_sends(memories[i], rate[i], step, flight, packet)
-            elif flows.law[i] == TARGET or flows.law[i] == OWN_RATE or flows.law[i] == BBR:
-                most = states[i, _MAX_IN_FLIGHT if flows.law[i] == TARGET else _OWN_MAX]
-                if flows.law[i] == BBR:
-                    most = states[i, _BBR_WINDOW]
+            elif flows.law[i] == OWN_RATE or flows.law[i] == BBR:
+                most = states[i, _MAX_IN_FLIGHT if flows.law[i] == OWN_RATE else _BBR_WINDOW]
                 arrivals[i] = min(arrivals[i], max(most - flight, 0.0))
             sent[i] += arrivals[i]
             total += arrivals[i]

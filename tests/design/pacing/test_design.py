@@ -17,7 +17,7 @@ from netctrl.laws.pacing.pacing import pacing_values
 from netctrl.laws.pacing.replay import read_replay, replay
 from netctrl.model.design.design import design_json_schema, read_design
 from netctrl.model.design.pacing import FREEZES, INACTIVE, PINNED
-from netctrl.model.law import ArxPacer, TargetRttPacer
+from netctrl.model.law import ArxPacer
 
 LINK = {"max_rate_bit_per_s": 1e10, "bottleneck_bit_per_s": 1e10, "rtt_s": 4e-3}
 """Figs. 2 and 3."""
@@ -84,36 +84,20 @@ def test_the_command_line_refuses_what_is_not_admissible(tmp_path, capsys):
     assert main(["pacing", "-o", str(file)]) == 3
     said = capsys.readouterr()
     assert "STABLE" in said.out
-    assert "--mode target-rtt" in said.err
+    assert "--mode own-rate" in said.err
     assert not file.exists()
     assert main(["pacing", "-o", str(file), "--accept", "stable"]) == 0
     assert read_design(file).certificate.status is Status.STABLE
     assert main(["pacing", "--estimator", "sgd", "--accept", "stable"]) == 3
-    short = ["pacing", "--mode", "target-rtt", "--rtt", "20ms", "--bottleneck", "100Mbit", "--buffer", "5kB"]
+    short = ["pacing", "--mode", "own-rate", "--rtt", "20ms", "--bottleneck", "100Mbit", "--buffer", "5kB"]
     assert main(short) == 3
     assert "--buffer" in capsys.readouterr().err
     assert main([*short, "--accept", "stable"]) == 0
 
 
-def test_the_certificate_says_which_buffers_hold_how_many_flows():
-    """By hand: 16 flows of four packets each aim at a packet's time of theirs, so at 16 packets of 1500 bytes; one flow
-    of 64 packets at 64 (0.09 - 0.007 ln 64) of them."""
-    requested = {"mode": "target-rtt", "rtt_s": 0.02, "bottleneck_bit_per_s": 38.4e6}
-    proof = netctrl.pacing(**requested, flows=16, buffer_bytes=24e3).certificate
-    assert proof.least_buffer_bytes == pytest.approx(16 * 1500.0)
-    assert (proof.most_flows, proof.status) == (16, Status.ADMISSIBLE)
-    one = netctrl.pacing(**requested, buffer_bytes=7e3).certificate
-    assert one.least_buffer_bytes == pytest.approx(1500.0 * 64 * (0.09 - 0.007 * np.log(64.0)))
-    assert one.target_rtt_s == pytest.approx(0.02 + 8.0 * one.least_buffer_bytes / 38.4e6)
-    assert (one.most_flows, one.status) == (4, Status.ADMISSIBLE)
-    short = netctrl.pacing(**requested, flows=16, buffer_bytes=20e3).certificate
-    assert (short.most_flows, short.status) == (13, Status.STABLE)
-    assert "buffer" in short.warnings[0]
-
-
 def test_files_of_before_are_read(tmp_path):
     """Designs that were written before buffers and flows were asked for."""
-    content = json.loads(netctrl.pacing(mode="target-rtt").to_json())
+    content = json.loads(netctrl.pacing(mode="own-rate").to_json())
     for part, name in (("inputs", "buffer_bytes"), ("inputs", "flows"), ("certificate", "most_flows")):
         del content[part][name]
     del content["certificate"]["least_buffer_bytes"]
@@ -130,19 +114,6 @@ def test_warnings_say_what_to_do():
     assert "freezes at any value" in netctrl.pacing(xi=1.0, **LINK).certificate.warnings[0]
     assert "of the RTT" in netctrl.pacing(xi=15.0, **LINK).certificate.warnings[0]
     assert "deadlock" in netctrl.pacing(guarded=False, **LINK).certificate.warnings[0]
-
-
-def test_a_target_rtt_law_aims_within_a_tenth_or_a_packet():
-    for rate in np.logspace(7, 10, 7):
-        for rtt in (1e-3, 1e-2, 0.2):
-            design = netctrl.pacing(mode="target-rtt", rtt_s=rtt, bottleneck_bit_per_s=rate)
-            assert isinstance(design.law, TargetRttPacer)
-            queue = design.certificate.target_rtt_s - rtt
-            assert 0.0 < queue <= max(0.1 * rtt, 1.0001 * 12000.0 / rate)
-            assert abs(design.certificate.closed_loop_pole) < 1.0
-    slow = netctrl.pacing(mode="target-rtt", period_s=1.0, rtt_s=0.01).certificate
-    assert slow.status is Status.UNSTABLE
-    assert "--period" in slow.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +144,7 @@ def test_wrong_numbers_are_named(changes, argument):
     assert refusal.value.argument == argument
 
 
-@pytest.mark.parametrize("mode", ["paper", "target-rtt"])
+@pytest.mark.parametrize("mode", ["paper", "own-rate"])
 def test_files_are_read_back_as_they_were(mode, tmp_path):
     design = netctrl.pacing(mode=mode)
     assert comes_back(design, tmp_path, accept="stable") == design
@@ -217,11 +188,11 @@ def test_command_line_writes_what_it_shows(tmp_path, capsys):
     assert json.loads(read_design(file).to_json()) == shown
     assert shown["law"] == json.loads(netctrl.pacing(**LINK).to_json())["law"]
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert main(["pacing", "--mode", "target-rtt", "--plot", str(picture)]) == 0
+    assert main(["pacing", "--mode", "own-rate", "--plot", str(picture)]) == 0
     assert "ADMISSIBLE" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("mode", ["paper", "target-rtt"])
+@pytest.mark.parametrize("mode", ["paper", "own-rate"])
 def test_command_line_replays_a_trace(mode, tmp_path, capsys):
     path = measured(tmp_path / "rtt.csv")
     asked = ["pacing", "--mode", mode, "--replay", str(path)]
@@ -274,10 +245,10 @@ def test_files_that_are_no_traces(text, said, tmp_path):
         read_replay(tmp_path / "none.csv")
 
 
-def test_a_target_rtt_law_asks_for_deliveries(tmp_path, capsys):
+def test_the_own_rate_law_asks_for_deliveries(tmp_path, capsys):
     path = tmp_path / "rtt.csv"
     path.write_text("time_s,rtt_s\n0,0.004\n")
-    assert main(["pacing", "--mode", "target-rtt", "--replay", str(path)]) == 2
+    assert main(["pacing", "--mode", "own-rate", "--replay", str(path)]) == 2
     assert "delivered_bytes" in capsys.readouterr().err
 
 

@@ -41,7 +41,7 @@ def test_what_the_buffer_holds_by_hand():
     """Four flows of 2083.3 packets/s keep 4 (2 + .2 √2083.3) = 44.515 packets."""
     proof = designed(bottleneck_bit_per_s=1e8, flows=4, rtt_s=0.02, buffer_bytes=250e3)
     assert proof.least_buffer_bytes == pytest.approx(1500.0 * 44.5148, rel=1e-5)
-    assert proof.target_rtt_s == pytest.approx(0.02 + 44.5148 / (1e8 / 12e3), rel=1e-5)
+    assert proof.equilibrium.queue_s == pytest.approx(44.5148 / (1e8 / 12e3), rel=1e-5)
     assert (proof.status, proof.warnings) == (Status.ADMISSIBLE, ())
     for flows, status in ((proof.most_flows, Status.ADMISSIBLE), (proof.most_flows + 1, Status.STABLE)):
         assert designed(bottleneck_bit_per_s=1e8, flows=flows, rtt_s=0.02, buffer_bytes=250e3).status is status

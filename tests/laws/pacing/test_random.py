@@ -9,7 +9,7 @@ import netctrl
 from netctrl.core.errors import InvalidValue, NetctrlError
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace_many, pace_trace, pacer, pacing_values
 
-LAWS = [netctrl.pacing(mode=mode).law for mode in ("paper", "target-rtt", "own-rate")]
+LAWS = [netctrl.pacing(mode=mode).law for mode in ("paper", "own-rate")]
 ODD = [
     None,
     True,
@@ -47,7 +47,7 @@ ODD += [
 ODD += [range(3), LAWS[0], PacingState(np.zeros(3)), netctrl.Flow(sender="cubic")]
 
 SHORT = {
-    netctrl.pacing: {"mode": "target-rtt"},
+    netctrl.pacing: {"mode": "own-rate"},
     netctrl.start_pacing: {"law": LAWS[1]},
     pacer: {"law": LAWS[1]},
     netctrl.pace: {"ready": pacer(LAWS[1]), "state": netctrl.start_pacing(LAWS[1]), "sample": PacingSample(0.0, 0.02)},
@@ -71,7 +71,7 @@ ASKED = [
     "estimator",
     "smoothing",
 ]
-ASKED += ["competitive", "packet_size_bytes", "rtt_s", "bottleneck_bit_per_s", "buffer_bytes", "flows"]
+ASKED += ["packet_size_bytes", "rtt_s", "bottleneck_bit_per_s", "buffer_bytes", "flows"]
 
 
 def calls():

@@ -15,7 +15,7 @@ from netctrl.scenario.files import scenario_from
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.sim.packet.run import simulate_packets
 
-DESIGN = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e7)
+DESIGN = netctrl.pacing(mode="own-rate", rtt_s=0.02, bottleneck_bit_per_s=1e7)
 FILE = """schema = "netctrl.scenario/3"
 name = "senders"
 duration = "2s"

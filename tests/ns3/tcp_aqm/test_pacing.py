@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 
 PEERS_OF_A_LINK = ("paced", "cap", "htcp", "cubic", "bbr", "reno", "vegas", "dctcp", "prague")
 LINK = {"capacity": 2e7, "rtt": 0.02, "buffer": 100e3, "duration": 6.0, "warmup": 2.0}
-TARGET = netctrl.pacing(mode="target-rtt").law
+OWN = netctrl.pacing(mode="own-rate").law
 
 
 def alone(kind: str, **fields) -> Scenario:
@@ -115,22 +115,22 @@ def test_the_paper_s_law_in_the_loop_is_the_runtime_s(tmp_path):
 
 @pytest.fixture(scope="module")
 def aimed(tmp_path_factory) -> list[Result]:
-    """The target-RTT law beside 1 % of cross traffic, four seeds, and the first again."""
+    """The own-rate law beside 1 % of cross traffic, four seeds, and the first again."""
     folder = tmp_path_factory.mktemp("aimed")
-    return runs_in(folder, alone("paced", cross=2e5, start_spread=0.1), TARGET, seeds=(1, 2, 3, 4, 1))
+    return runs_in(folder, alone("paced", cross=2e5, start_spread=0.1), OWN, seeds=(1, 2, 3, 4, 1))
 
 
 @pytest.mark.needs("ns3")
-def test_the_target_is_held_with_the_link_full(aimed):
-    """What is aimed at: the least RTT and 5.9 % of it (33 packets in the pipe). Cross traffic takes 1 %."""
+def test_the_certificate_s_queue_is_held_with_the_link_full(aimed):
+    """10.2 packets, 6.1 ms; noise adds up to a half. Cross traffic takes 1 %."""
+    queue = netctrl.pacing(mode="own-rate", rtt_s=0.02, bottleneck_bit_per_s=2e7).certificate.equilibrium.queue_s
     for found in aimed:
         flow = settled(found)
         assert flow["throughput"] > 0.965 * 2e7
-        assert flow["rtt"] == pytest.approx(1.066 * trips(found)["rtt"].min(), rel=0.02)
+        assert 0.8 * queue < flow["rtt"] - trips(found)["rtt"].min() < 1.5 * queue
         assert found.totals["lost"][0, 0] == 0.0
         assert events(found)[:2] == [0, 0]
-    # One burst of cross traffic decides a run's 99th percentile: 1.14 to 1.24 of the least RTT.
-    assert np.mean([rtt_99(found) / trips(found)["rtt"].min() for found in aimed[:4]]) < 1.2
+    assert np.mean([rtt_99(found) / trips(found)["rtt"].min() for found in aimed[:4]]) < 1.7
 
 
 @pytest.mark.needs("ns3")
@@ -146,7 +146,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(aimed):
 def test_the_fluid_has_the_same_throughput_and_delay(aimed):
     """Within 1 % of the capacity and a packet's time: ns-3 has packets and cross traffic, the fluid neither."""
     base = float(trips(aimed[0])["rtt"].min())
-    fluid = one_link.run([one_link.paced(TARGET, base)], 2e7 - 2e5, 100e3, 6.0, interval=0.1)
+    fluid = one_link.run([one_link.paced(OWN, base)], 2e7 - 2e5, 100e3, 6.0, interval=0.1)
     late = fluid.time_s > 2.0
     for found in aimed[:2]:
         flow_found = settled(found)
@@ -157,7 +157,7 @@ def test_the_fluid_has_the_same_throughput_and_delay(aimed):
 
 
 @pytest.mark.needs("ns3")
-def test_the_target_has_a_lower_rtt_than_bbr_at_97_percent_of_its_throughput(aimed, tmp_path):
+def test_the_own_rate_law_has_a_lower_rtt_than_bbr_at_97_percent_of_its_throughput(aimed, tmp_path):
     (bbr,) = runs_in(tmp_path, alone("bbr", cross=2e5, start_spread=0.1))
     (ours, theirs), (most, their_most) = map(settled, (aimed[0], bbr)), map(rtt_99, (aimed[0], bbr))
     assert ours["rtt"] < theirs["rtt"]
@@ -186,7 +186,7 @@ def test_all_peers_run_in_one_scenario_with_codel(tmp_path):
         for i, kind in enumerate(PEERS_OF_A_LINK)
     )
     scenario = bottleneck(**(LINK | {"flows": flows, "queue": CodelQueue(), "duration": 8.0}))
-    (found,) = runs_in(tmp_path, scenario, netctrl.pacing(mode="target-rtt", competitive=True).law)
+    (found,) = runs_in(tmp_path, scenario, OWN)
     assert found["utilization", "bottleneck"] > 0.9
     assert all(found["throughput", flow] > 0.0 for flow in found.flows)
     assert found["throughput", "cap"] < 1.02 * 2e6
@@ -199,7 +199,7 @@ def test_all_peers_run_in_one_scenario_with_codel(tmp_path):
 @pytest.mark.needs("ns3")
 def test_a_flow_that_stops_leaves_the_link_to_the_other(tmp_path):
     flows = (Flow(sender="paced"), Flow(id="other", sender="reno", rtt=0.04, start=1.0, stop=2.0))
-    (found,) = runs_in(tmp_path, alone("paced", flows=flows), TARGET)
+    (found,) = runs_in(tmp_path, alone("paced", flows=flows), OWN)
     assert throughput(found)[1, 12:20].mean() > 1e6
     assert throughput(found)[1, -10:].sum() == 0.0
     assert throughput(found)[0, -10:].mean() > 0.95 * 2e7
@@ -222,7 +222,7 @@ def test_what_is_not_whole_is_refused(tmp_path):
 def design(tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("design") / "pacing.json"
     plant = ["--rtt", "5ms", "--bottleneck", "20Mbit"]
-    assert design_main(["pacing", "--mode", "target-rtt", *plant, "-o", str(path)]) == 0
+    assert design_main(["pacing", "--mode", "own-rate", *plant, "-o", str(path)]) == 0
     return str(path)
 
 
@@ -253,7 +253,7 @@ def test_a_design_is_run_at_its_own_bottleneck(design, tmp_path, capsys):
     assert "(ns-3." in said
     assert "  flow " in said
     assert len((tmp_path / "bins.csv").read_text().splitlines()) == 1 + 2 * 1200  # of the link, and of the flow
-    assert "#   closed-loop pole: " in (folder / "scenario.txt").read_text()
+    assert "#   pole: " in (folder / "scenario.txt").read_text()
 
 
 @pytest.mark.needs("ns3")

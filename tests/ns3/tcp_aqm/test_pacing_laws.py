@@ -62,7 +62,7 @@ def rendered(scenario: Scenario, **options) -> dict[str, str]:
 
 
 def cases() -> dict[str, dict[str, str]]:
-    design = netctrl.pacing(mode="target-rtt", rtt_s=0.02, bottleneck_bit_per_s=1e8)
+    design = netctrl.pacing(mode="own-rate", rtt_s=0.02, bottleneck_bit_per_s=1e8)
     design = msgspec.structs.replace(design, provenance=origin())
     paper = netctrl.pacing(max_rate_bit_per_s=1e7).law
     return {
@@ -82,22 +82,22 @@ def test_one_program_runs_every_scenario():
 
 # --- what can't be expressed -----------------------------------------------------------------------------------------
 
-TARGET = netctrl.pacing(mode="target-rtt").law
+OWN = netctrl.pacing(mode="own-rate").law
 
 
 @pytest.mark.parametrize(
     ("fields", "law", "field", "says"),
     [
-        ({"packet_size": 80.0}, TARGET, "packet_size", "whole number of bytes from 100"),
-        ({"packet_size": 1000.5}, TARGET, "packet_size", "whole number of bytes from 100"),
-        ({"capacity": 1e5 + 0.5, "cross": 0.0}, TARGET, "links.bottleneck.capacity", "whole number of bit/s"),
-        ({"capacity": 1e12}, TARGET, "links.bottleneck.capacity", "counts in ns"),
-        ({"buffer": 100.0}, TARGET, "links.bottleneck.buffer", "a packet"),
-        ({"buffer": 5e9}, TARGET, "links.bottleneck.buffer", "a packet"),
-        ({"queue": FastArcQueue()}, TARGET, "links.bottleneck.queue.kind", "stock ns-3"),
-        ({"capacity": "10Gbit", "duration": 1e5}, TARGET, "duration", "a sample of its round trip"),
+        ({"packet_size": 80.0}, OWN, "packet_size", "whole number of bytes from 100"),
+        ({"packet_size": 1000.5}, OWN, "packet_size", "whole number of bytes from 100"),
+        ({"capacity": 1e5 + 0.5, "cross": 0.0}, OWN, "links.bottleneck.capacity", "whole number of bit/s"),
+        ({"capacity": 1e12}, OWN, "links.bottleneck.capacity", "counts in ns"),
+        ({"buffer": 100.0}, OWN, "links.bottleneck.buffer", "a packet"),
+        ({"buffer": 5e9}, OWN, "links.bottleneck.buffer", "a packet"),
+        ({"queue": FastArcQueue()}, OWN, "links.bottleneck.queue.kind", "stock ns-3"),
+        ({"capacity": "10Gbit", "duration": 1e5}, OWN, "duration", "a sample of its round trip"),
         ({}, None, "sender", "a Design of pacing"),
-        ({"flows": (Flow(sender="bbr"),)}, TARGET, "scenario", "of sender paced"),
+        ({"flows": (Flow(sender="bbr"),)}, OWN, "scenario", "of sender paced"),
         ({}, netctrl.pacing(guarded=False).law, "least_rate_bit_per_s", "leave out --literal"),
     ],
     ids=lambda each: str(each) if isinstance(each, str | dict) else "",
@@ -169,9 +169,8 @@ LAWS: dict[str, PacingLaw] = {
     "paper, xi = 1, p = 2, q = 3": netctrl.pacing(max_rate_bit_per_s=4e7, xi=1.0, past_rtts=2, past_rates=3).law,
     "paper, SGD": netctrl.pacing(max_rate_bit_per_s=1e8, estimator="sgd", step=0.2).law,
     "literal": netctrl.pacing(max_rate_bit_per_s=1e8, guarded=False).law,
-    "target": netctrl.pacing(mode="target-rtt").law,
-    "target, slow": netctrl.pacing(mode="target-rtt", period_s=0.05, max_rate_bit_per_s=5e7).law,
-    "competitive": netctrl.pacing(mode="target-rtt", competitive=True).law,
+    "own rate": netctrl.pacing(mode="own-rate").law,
+    "own rate, at most 30 Mbit/s": netctrl.pacing(mode="own-rate", max_rate_bit_per_s=3e7).law,
 }
 
 PARTS = r"""
@@ -191,9 +190,9 @@ static void Replay(Pacer pacer, Step step) {
 }
 
 static void Run(const netctrl::Pacer& law, bool literal) {
-    if (const auto* target = std::get_if<netctrl::TargetPacer>(&law)) {
-        return Replay(*target, [](auto& pacer, double time, double rtt, double delivered, double flight, double lost) {
-            return netctrl::TargetRttStep(pacer.state, pacer.parameters, time, rtt, delivered, flight, lost);
+    if (const auto* own = std::get_if<netctrl::OwnRatePacer>(&law)) {
+        return Replay(*own, [](auto& pacer, double time, double rtt, double delivered, double flight, double lost) {
+            return netctrl::OwnRateLawStep(pacer.state, pacer.parameters, time, rtt, delivered, flight, lost);
         });
     }
     auto arx = std::get<netctrl::ArxPacer>(law);
@@ -266,14 +265,14 @@ def test_the_law_in_cpp_is_that_of_the_runtime(parts, name, seed):
 
 
 def test_the_walk_goes_through_competition():
-    """The test above sees a competitive law compete, and a loss cut its window."""
+    """The test above sees a law compete, and a loss cut its window."""
     from netctrl.laws.pacing.pacing import pacing_values
 
     time, rtt, delivered, flight, lost = walk(np.random.default_rng(1), 17.0).T
-    law = LAWS["competitive"]
+    law = LAWS["own rate"]
     values = pacing_values(law, pace_trace(law, time, rtt, delivered=delivered, in_flight=flight, lost=lost).state)
-    assert values["foreign"] == 1.0
-    assert values["cubic_until_s"] > 0.0
+    assert values["competing"] == 1.0
+    assert values["cut_s"] > 12.0
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ PAGES: dict[str, Callable[[], bytes]] = {
     "evaluation": lambda: page(netctrl.evaluate("arc", only=["7.2", "8.2.2", "8.3"], seeds=2, quick=True)),
     "network": lambda: page(netctrl.simulate(next(a_sweep().cells()).scenario, runs=2)),
     "data centre": lambda: page(netctrl.simulate(netctrl.read("mpcc-dumbbell"))),
-    "pacing sender": lambda: page(netctrl.simulate(a_design("pacing to a target"))),
+    "pacing sender": lambda: page(netctrl.simulate(a_design("pacing to a queue of its own rate"))),
     "sweep": swept,
     "what if": lambda: page(what_if("abilene", scale=2.0, top=3)),
 }

@@ -1,19 +1,18 @@
-"""Paced flows through a bottleneck: conservation, Cubic, the paper's law frozen and run away, a target RTT's bars."""
+"""Paced flows through a bottleneck: conservation, Cubic, the paper's law frozen and run away, the own-rate law."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from one_link import capped, jain, last_states, paced, plain, run, scenario_of
+from one_link import capped, jain, paced, plain, run, scenario_of
 
 import netctrl
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.pacing.pacing import PacingState, pacing_values
 from netctrl.laws.tcp.cubic import cubic_window
 from netctrl.sim.fluid.paced import paced_problem
 from netctrl.sim.fluid.paced_kernel import advance_paced
 
-TARGET = netctrl.pacing(mode="target-rtt").law
+OWN = netctrl.pacing(mode="own-rate").law
 PACKET_BITS = 12000.0
 MIN_BUFFER = 30e3  # a buffer of less than some packets is none
 
@@ -106,38 +105,36 @@ def test_the_paper_s_law_runs_away():
 @pytest.mark.parametrize("rate", [1e7, 1e8, 1e9, 1e10])
 @pytest.mark.parametrize("rtt", [1e-3, 1e-2, 5e-2, 0.2])
 @pytest.mark.parametrize("noise", [0.0, 0.01])
-def test_the_target_rtt_law_needs_no_other_parameters(rate, rtt, noise):
-    """Utilization at least 95 %, mean queueing delay at most 10 % of the RTT or a packet's time, deviation of
-    throughput at most 3 %, no loss with a buffer of one BDP; in its second half, in bins of an RTT or 10 ms."""
-    duration = min(max(200.0 * rtt, 6.0), 20.0)
-    found = run([paced(TARGET, rtt)], rate, buffer(rate, rtt), duration, noise=noise * rtt, interval=max(rtt, 0.01))
+def test_the_own_rate_law_needs_no_other_parameters(rate, rtt, noise):
+    """Of one flow at any rate and round trip, soon after its start: the link's use but for drains, and the
+    certificate's queue where a buffer of one BDP holds it."""
+    duration = min(max(200.0 * rtt, 8.0), 20.0)
+    proof = netctrl.pacing(mode="own-rate", rtt_s=rtt, bottleneck_bit_per_s=rate).certificate
+    found = run([paced(OWN, rtt)], rate, buffer(rate, rtt), duration, noise=noise * rtt, interval=max(rtt, 0.01))
     late = found.time_s > duration / 2.0
-    throughput = found.throughput[0, late]
-    assert throughput.mean() >= 0.95 * rate
-    assert found.delay_s[late].mean() <= max(0.1 * rtt, PACKET_BITS / rate)
-    assert throughput.std() <= 0.03 * throughput.mean()
-    assert found.lost[late].sum() == 0.0
+    assert found.throughput[0, late].mean() >= 0.98 * rate
+    assert found.lost[late].sum() <= 1e-3 * rate / 8.0 * duration
+    if buffer(rate, rtt) > 1.5 * proof.least_buffer_bytes:
+        assert found.delay_s[late].mean() <= 1.2 * proof.equilibrium.queue_s + 0.5 * noise * rtt
 
 
 @pytest.mark.parametrize("rate", [1e7, 1e8, 1e9, 1e10])
 @pytest.mark.parametrize("rtt", [1e-3, 1e-2, 5e-2, 0.2])
-def test_the_target_rtt_law_follows_a_halving_and_a_doubling(rate, rtt):
-    """Within 10 RTTs it is back at 90 % or more with the queue within 10 % of its bound, and nothing was lost; 90 % of
-    twice the capacity within 20."""
+def test_the_own_rate_law_follows_a_halving_and_a_doubling(rate, rtt):
+    """Halved, 85 % stay in use, and no more than twice the certificate's queue is left after 30 round trips; of twice
+    the capacity 90 % are used within 30. A drain may be among them."""
     at = max(5.0, 60.0 * rtt)
+    half = netctrl.pacing(mode="own-rate", rtt_s=rtt, bottleneck_bit_per_s=0.5 * rate).certificate.equilibrium
     for factor in (0.5, 2.0):
-        found = run(
-            [paced(TARGET, rtt)], rate, buffer(rate, rtt), at + 40.0 * rtt, interval=rtt, changes=[(at, factor * rate)]
-        )
+        changes, end = [(at, factor * rate)], at + 40.0 * rtt
+        found = run([paced(OWN, rtt)], rate, buffer(rate, rtt, 2.0), end, interval=rtt, changes=changes)
         after = found.time_s > at
         share = found.throughput[0, after] / (factor * rate)
         if factor < 1.0:
-            bound = 1.1 * max(0.1 * rtt, PACKET_BITS / (factor * rate))
-            off = np.flatnonzero((share < 0.9) | (found.delay_s[after] > bound))
-            assert len(off) == 0 or off[-1] < 10
-            assert found.lost[after].sum() == 0.0
+            assert share.min() > 0.85
+            assert found.delay_s[after][30:].mean() < 2.0 * half.queue_s
         else:
-            assert np.flatnonzero(share >= 0.9)[0] <= 20
+            assert np.flatnonzero(share >= 0.9)[0] <= 30
 
 
 @pytest.mark.parametrize(
@@ -146,7 +143,7 @@ def test_the_target_rtt_law_follows_a_halving_and_a_doubling(rate, rtt):
 )
 def test_four_flows_share_alike(rate, rtt, noise):
     """Started 2 s after one another; from 60 to 120 s."""
-    flows = [paced(TARGET, rtt, 2.0 * i) for i in range(4)]
+    flows = [paced(OWN, rtt, 2.0 * i) for i in range(4)]
     size = buffer(rate, rtt, 2.0)
     found = run(flows, rate, size, 120.0, noise=noise * rtt, interval=0.1)
     late = found.time_s > 60.0
@@ -154,57 +151,23 @@ def test_four_flows_share_alike(rate, rtt, noise):
     assert found.throughput[:, late].sum(axis=0).mean() >= 0.95 * rate
 
 
-@pytest.mark.parametrize("rate", [1e8, 1e9])
+@pytest.mark.parametrize("rate", [1e7, 1e8, 1e9])
 @pytest.mark.parametrize("rtt", [0.01, 0.05])
-@pytest.mark.parametrize("bdps", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("bdps", [1.0, 4.0])
 def test_against_one_cubic_flow(rate, rtt, bdps):
-    """Without the competitive mode it is pushed aside, as Vegas is: below 5 %. With it, it keeps a quarter; less
-    at five places, as losses cut its rate and Cubic, whose curve after fast convergence is RFC 9438's, grows faster
-    than the law's own (docs/explanation/pacing.md)."""
-    shares = {}
-    for competitive in (False, True):
-        law = netctrl.pacing(mode="target-rtt", competitive=competitive).law
-        flows = [paced(law, rtt), plain("cubic", rtt, 1.0)]
-        found = run(flows, rate, buffer(rate, rtt, bdps), 90.0, interval=0.1)
-        late = found.throughput[:, found.time_s > 30.0].mean(axis=1)
-        shares[competitive] = late[0] / late.sum()
-    assert shares[False] < 0.05
-    far = {(1e8, 2.0): 0.24, (1e8, 4.0): 0.22, (1e9, 2.0): 0.15, (1e9, 4.0): 0.14}
-    least = far if rtt == 0.05 else {(1e9, 4.0): 0.23}
-    assert least.get((rate, bdps), 0.25) <= shares[True] < 0.6
+    flows = [paced(OWN, rtt), plain("cubic", rtt, 1.0)]
+    found = run(flows, rate, buffer(rate, rtt, bdps), 90.0, interval=0.1)
+    late = found.throughput[:, found.time_s > 30.0].mean(axis=1)
+    assert 0.25 <= late[0] / late.sum() <= 0.6
+    assert late.sum() > 0.93 * rate
 
 
-def test_a_competitive_flow_is_itself_again_when_cubic_has_gone():
-    law = netctrl.pacing(mode="target-rtt", competitive=True).law
-    flows = [paced(law, 0.02), plain("cubic", 0.02, 1.0, 30.0)]
-    found = run(flows, 1e8, buffer(1e8, 0.02, 2.0), 60.0, interval=0.1)
-    late = found.time_s > 40.0
-    assert found.throughput[0, late].mean() > 0.95e8
-    assert found.delay_s[late].mean() < 0.1 * 0.02
-    assert pacing_values(law, PacingState(last_states(found.scenario)[0]))["foreign"] == 0.0
-
-
-def test_the_longest_rtt_wins():
-    """A known weakness, stated in docs/explanation/pacing.md: should it be mended, this is to be written anew."""
-    flows = [paced(TARGET, rtt) for rtt in (0.01, 0.02, 0.04, 0.08)]
+def test_round_trips_of_one_to_eight_share():
+    flows = [paced(OWN, rtt) for rtt in (0.01, 0.02, 0.04, 0.08)]
     found = run(flows, 1e9, 5e6, 120.0, interval=0.1)
     shares = found.throughput[:, found.time_s > 60.0].mean(axis=1) / 1e9
-    assert 0.8 < shares[-1] < 1.0
+    assert jain(shares) > 0.99
     assert shares.sum() > 0.95
-
-
-def test_with_half_the_horizon_one_flow_is_as_good_and_four_are_not():
-    """What decided for H = 2 least RTTs."""
-    from msgspec.structs import replace
-
-    short = replace(TARGET, horizon_rtts=0.5)
-    one = run([paced(short, 0.01)], 1e9, 2.5e6, 10.0, interval=0.1)
-    assert one.throughput[0, 50:].mean() > 0.95e9
-    fair = {}
-    for law in (short, TARGET):
-        found = run([paced(law, 0.01, 2.0 * i) for i in range(4)], 1e9, 2.5e6, 60.0, interval=0.1)
-        fair[law.horizon_rtts] = jain(found.throughput[:, 300:].mean(axis=1))
-    assert fair[0.5] < 0.5 < 0.9 < fair[2.0]
 
 
 @pytest.mark.parametrize(
@@ -242,7 +205,7 @@ def test_a_round_trip_needn_t_be_whole_steps(part):
     """What two fixed rates send comes back a round trip after it left, whatever the shorter one's steps are: the first
     that the longer one hears is a base round trip old, and what is in flight is rate times round trip."""
     short, long = 0.02, 0.02 * (1.0 + part)
-    ready = paced_problem(scenario_of([capped(2e7, short), paced(TARGET, long)], 1e8, 1e9, 2.0, interval=0.02))
+    ready = paced_problem(scenario_of([capped(2e7, short), paced(OWN, long)], 1e8, 1e9, 2.0, interval=0.02))
     advance_paced(*ready)
     heard = np.isfinite(ready.record.trip[1])
     assert np.flatnonzero(heard)[0] == int(long / 0.02 + 1e-9)

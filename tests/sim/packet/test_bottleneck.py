@@ -18,7 +18,7 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.sim.packet.run import simulate_packets
 
 RATE, RTT, PACKET = 2e7, 0.02, 12000.0
-TARGET = netctrl.pacing(mode="target-rtt").law
+OWN = netctrl.pacing(mode="own-rate").law
 PAPER = netctrl.pacing(max_rate_bit_per_s=RATE).law
 
 
@@ -54,7 +54,7 @@ def test_what_a_bottleneck_becomes():
         Flow(id="paced", sender="paced", start=1.0, stop=3.0),
         Flow(sender="bbr"),
     )
-    for law, window in ((TARGET, None), (PAPER, "htcp")):
+    for law, window in ((OWN, None), (PAPER, "htcp")):
         found = of(flows=flows, cross=1e6, start_spread=0.5, law=law)
         assert [group.id for group in found.flows] == ["cap", "paced", "bbr", "cross"]
         assert (found.network, [link.id for link in found.links]) == (None, ["bottleneck"])
@@ -65,46 +65,46 @@ def test_what_a_bottleneck_becomes():
         assert (found.interval, found.warmup, found.packet_size) == (0.1, 10.0, 1500.0)
         assert found.flows[3].offers.rate == 1e6
     with pytest.raises(InvalidValue, match="law"):
-        of("bbr", law=TARGET)
+        of("bbr", law=OWN)
     with pytest.raises(InvalidValue, match="law"):
         simulate_packets(of("paced"))
 
 
-def test_a_paced_flow_is_that_of_the_fluid_to_a_packet_s_time():
-    rate, delay = on_packets(of("paced", law=TARGET))
-    fluid = run([paced(TARGET, RTT + PACKET / RATE)], RATE, 1e5, 30.0)
+def test_a_paced_flow_is_that_of_the_fluid():
+    rate, delay = on_packets(of("paced", law=OWN))
+    fluid = run([paced(OWN, RTT + PACKET / RATE)], RATE, 1e5, 30.0)
     late = fluid.time_s > 10.0
     assert rate == pytest.approx(fluid.throughput[0, late].mean(), rel=0.01)
-    assert delay == pytest.approx(fluid.delay_s[late].mean(), abs=PACKET / RATE)
+    assert delay == pytest.approx(fluid.delay_s[late].mean(), rel=0.5)
 
 
 def sixteen(bdps: float) -> Scenario:
     """Flows of four packets in the pipe each, a tenth of a second apart."""
     rate = 16 * 4 * PACKET / RTT
     flows = tuple(Flow(id=f"flow{k}", sender="paced", start=0.1 * k) for k in range(16))
-    return of(capacity=rate, buffer=bdps * rate * RTT / 8.0, flows=flows, law=TARGET)
+    return of(capacity=rate, buffer=bdps * rate * RTT / 8.0, flows=flows, law=OWN)
 
 
-def test_sixteen_paced_flows_keep_a_queue_that_the_fluid_hides():
-    """docs/explanation/pacing.md: each takes its packet that has just been acknowledged for room."""
-    scenario = sixteen(1.0)
+def test_sixteen_paced_flows_keep_the_certificate_s_queue():
+    scenario = sixteen(4.0)
     rate, delay = on_packets(scenario)
-    flows = [paced(TARGET, RTT, 0.1 * k) for k in range(16)]
-    fluid = run(flows, scenario.links[0].capacity, scenario.links[0].buffer, 30.0)
-    assert rate == pytest.approx(scenario.links[0].capacity, rel=0.01)
-    assert fluid.delay_s[fluid.time_s > 10.0].mean() < 5e-3
-    assert delay > 15e-3
+    line = scenario.links[0]
+    fluid = run([paced(OWN, RTT, 0.1 * k) for k in range(16)], line.capacity, line.buffer, 30.0)
+    proof = netctrl.pacing(mode="own-rate", rtt_s=RTT, bottleneck_bit_per_s=line.capacity, flows=16).certificate
+    assert rate == pytest.approx(line.capacity, rel=0.03)
+    assert 0.7 < fluid.delay_s[fluid.time_s > 10.0].mean() / proof.equilibrium.queue_s < 1.1
+    assert 0.8 < delay / proof.equilibrium.queue_s < 1.5
 
 
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
-@pytest.mark.parametrize("bdps", [0.25, 1.0])
+@pytest.mark.parametrize("bdps", [0.25, 4.0])
 def test_sixteen_paced_flows_are_those_of_ns_3(bdps):
     """ns-3's device holds one packet behind the queue's buffer: with a short buffer it counts."""
     (rate, delay), (other, other_delay) = (on_packets(sixteen(bdps)), in_ns3(sixteen(bdps)))
     assert rate == pytest.approx(other, rel=0.01)
     device = PACKET / sixteen(bdps).links[0].capacity
-    assert delay - 0.1 * other_delay < other_delay < delay + device + 0.1 * other_delay
+    assert delay - 0.15 * other_delay < other_delay < delay + device + 0.15 * other_delay
 
 
 @pytest.mark.slow
@@ -119,7 +119,7 @@ def test_a_cubic_flow_is_that_of_the_fluid():
 @pytest.mark.slow
 @pytest.mark.needs("ns3")
 def test_a_paced_flow_is_that_of_ns_3():
-    (rate, delay), (other, other_delay) = on_packets(of("paced", law=TARGET)), in_ns3(of("paced", law=TARGET))
+    (rate, delay), (other, other_delay) = on_packets(of("paced", law=OWN)), in_ns3(of("paced", law=OWN))
     assert rate == pytest.approx(other, rel=0.002)
     assert delay == pytest.approx(other_delay, rel=0.05)
 

@@ -1,4 +1,4 @@
-"""Rate senders of the packet engine: exact rates, BBR and the target-RTT law in closed form, one event a wait."""
+"""Rate senders of the packet engine: exact rates, BBR and the own-rate law in closed form, one event a wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import netctrl
-from netctrl.laws.pacing.target_state import TargetState
+from netctrl.laws.pacing.own_rate_state import OwnRateState
 from netctrl.laws.rate.bbr import BbrSender
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
@@ -22,7 +22,7 @@ from netctrl.sim.packet.state import FLOW, LINK, META, PacketState
 SIZE = 1500
 PACKET = 8.0 * SIZE
 RATE, RTT = 1e8, 0.02
-TARGET = netctrl.pacing(mode="target-rtt").law
+OWN = netctrl.pacing(mode="own-rate").law
 
 
 def runs(*senders, rate=RATE, rtt=RTT, buffer=4.0, duration=40.0, sample=0.1, apart=0.0, seed=1) -> PacketState:
@@ -64,7 +64,7 @@ def test_a_cap_above_the_link_changes_nothing_but_the_bursts():
 
 
 @pytest.mark.parametrize(
-    "sender", [CapSender(rate=4e7), CapSender(rate=4e7, window="reno"), "bbr", PacedSender(law=TARGET)], ids=str
+    "sender", [CapSender(rate=4e7), CapSender(rate=4e7, window="reno"), "bbr", PacedSender(law=OWN)], ids=str
 )
 def test_a_packet_costs_three_events_at_most(sender):
     """It leaves the link, its acknowledgement comes, its sender is woken; a timer ends each two round trips."""
@@ -109,14 +109,16 @@ def packet_settings(seed: int) -> float:
     return packet_problem(scenario).state.settings[0, 0]
 
 
-def test_the_target_rtt_law_uses_the_link_with_its_rtt_at_the_target():
-    state = runs(TARGET, sample=1e-3)
+def test_the_own_rate_law_uses_the_link_with_its_rtt_at_the_target():
+    """Where nothing disturbs it its queue swings, between 0.2 and 6 ms; with a packet's time of jitter it stands at the
+    target (test_own_rate.py)."""
+    state = runs(OWN, sample=1e-3)
     late = slice(10_000, None)
-    assert departed(state, 1e-3)[late].mean() >= 0.99 * RATE
-    law = dict(zip(row_names(TargetState), state.rate[0], strict=False))
+    assert departed(state, 1e-3)[late].mean() >= 0.985 * RATE
+    law = dict(zip(row_names(OwnRateState), state.rate[0], strict=False))
     assert law["min_rtt"] == pytest.approx(RTT + PACKET / RATE, abs=1e-8)
     waits = 8.0 * np.median(state.series[0, 0, late]) / RATE
-    assert waits == pytest.approx(law["target_rtt"] - law["min_rtt"], abs=PACKET / RATE)
+    assert 0.9 < waits / (law["target_rtt"] - law["min_rtt"]) < 2.0
     assert state.link[0, LINK["lost"]] == 0
 
 

@@ -27,9 +27,9 @@ from netctrl.sim.packet.run import run_packets, simulate_packets
 from netctrl.sim.packet.state import FLOW, LINK, META
 
 SIZE = 1500
-TARGET = netctrl.pacing(mode="target-rtt").law
-SENDERS = ["reno", "cubic", "htcp", "dctcp", "vegas", "bbr", CapSender(rate=1e6), PacedSender(law=TARGET)]
-SENDERS += [PacedSender(law=TARGET, window="htcp")]
+OWN = netctrl.pacing(mode="own-rate").law
+SENDERS = ["reno", "cubic", "htcp", "dctcp", "vegas", "bbr", CapSender(rate=1e6), PacedSender(law=OWN)]
+SENDERS += [PacedSender(law=OWN, window="htcp")]
 
 
 def line(**changed) -> Link:

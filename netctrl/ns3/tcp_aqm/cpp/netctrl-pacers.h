@@ -23,14 +23,14 @@ struct ArxPacer
     std::vector<double> memory;
 };
 
-/// The law that aims at an RTT, at work.
-struct TargetPacer
+/// The law whose queue depends on the own rate, at work.
+struct OwnRatePacer
 {
-    TargetParameters parameters;
-    TargetState state;
+    OwnRateParameters parameters;
+    OwnRateState state;
 };
 
-using Pacer = std::variant<ArxPacer, TargetPacer>;
+using Pacer = std::variant<ArxPacer, OwnRatePacer>;
 
 /// What a law counts.
 template <class State>
@@ -58,13 +58,13 @@ inline Pacer
 TakePacer(Record& record)
 {
     const std::string law = record.Take("law");
-    if (law == "target")
+    if (law == "own-rate")
     {
-        return TakeLaw<TargetPacer>(record);
+        return TakeLaw<OwnRatePacer>(record);
     }
     if (law != "arx")
     {
-        record.Refuse("has law " + law + ", which is neither arx nor target");
+        record.Refuse("has law " + law + ", which is neither arx nor own-rate");
     }
     const auto places = record.Take<std::size_t>("memory"); // theta, then phi
     auto pacer = TakeLaw<ArxPacer>(record);

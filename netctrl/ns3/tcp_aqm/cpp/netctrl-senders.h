@@ -1,5 +1,5 @@
 // The congestion control of a group: ns-3's, a window that is printed from Python, H-TCP by its draft; and TCP whose
-// pacing rate a law sets, the paper's on top of H-TCP, a target RTT's by itself.
+// pacing rate a law sets, the paper's on top of H-TCP, the own rate's by itself.
 //
 // Laws count whole IP packets: a rate of the bottleneck's capacity is the capacity. ns-3 paces payload, so rates are
 // handed over in proportion.
@@ -120,10 +120,10 @@ class CappedHtcp final : public DraftHtcp, public PacingRate
 
 /// The law's rate, and no more in flight than the law allows; beside that, a window of three times what it sends in a
 /// round trip, for acknowledgements that stay out.
-class TargetRtt final : public TcpCongestionOps, public PacingRate
+class OwnRate final : public TcpCongestionOps, public PacingRate
 {
   public:
-    TargetRtt(RoundTrips& trips, const TargetPacer& law)
+    OwnRate(RoundTrips& trips, const OwnRatePacer& law)
         : m_trips(trips),
           m_law(law)
     {
@@ -141,7 +141,7 @@ class TargetRtt final : public TcpCongestionOps, public PacingRate
 
     std::string GetName() const override
     {
-        return "TargetRtt";
+        return "OwnRate";
     }
 
     void Init(Ptr<TcpSocketState> state) override
@@ -163,13 +163,13 @@ class TargetRtt final : public TcpCongestionOps, public PacingRate
         const Time rtt = m_trips.Fresh();
         if (rtt.IsStrictlyPositive())
         {
-            TargetRttStep(m_law.state,
-                          m_law.parameters,
-                          Simulator::Now().GetSeconds(),
-                          rtt.GetSeconds(),
-                          PacketsOfPayload() * static_cast<double>(connection.m_delivered),
-                          PacketsOfPayload() * state->m_bytesInFlight.Get(),
-                          PacketsOfPayload() * static_cast<double>(m_trips.again));
+            OwnRateLawStep(m_law.state,
+                           m_law.parameters,
+                           Simulator::Now().GetSeconds(),
+                           rtt.GetSeconds(),
+                           PacketsOfPayload() * static_cast<double>(connection.m_delivered),
+                           PacketsOfPayload() * state->m_bytesInFlight.Get(),
+                           PacketsOfPayload() * static_cast<double>(m_trips.again));
             state->m_pacingRate = PayloadRate(Rate());
         }
         const double trip = Rate() / PacketsOfPayload() / 8.0 * m_trips.Newest().GetSeconds();
@@ -193,7 +193,7 @@ class TargetRtt final : public TcpCongestionOps, public PacingRate
     static constexpr uint32_t kFirstWindow = 10; ///< [segment], RFC 6928
 
     RoundTrips& m_trips;
-    TargetPacer m_law;
+    OwnRatePacer m_law;
 };
 
 /// The control of a flow of a group, which sees these round trips.
@@ -206,9 +206,9 @@ MakeControl(const GroupRow& group, RoundTrips& trips)
     }
     if (group.pacer >= 0)
     {
-        if (const auto* target = std::get_if<TargetPacer>(&kPacers[group.pacer]))
+        if (const auto* own = std::get_if<OwnRatePacer>(&kPacers[group.pacer]))
         {
-            return CreateObject<TargetRtt>(trips, *target);
+            return CreateObject<OwnRate>(trips, *own);
         }
         return CreateObject<CappedHtcp>(trips, std::get<ArxPacer>(kPacers[group.pacer]));
     }

@@ -5,7 +5,6 @@
 #define NETCTRL_PACING_LAWS_H
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -13,7 +12,9 @@
 namespace netctrl
 {
 
-constexpr int64_t kRing = 32;
+constexpr int64_t kSteps = 3;
+constexpr int64_t kTerms = 11;
+constexpr int64_t kHalvings = 64;
 
 struct ArxState
 {
@@ -55,72 +56,80 @@ struct ArxParameters
     double startRate;      ///< In the law's unit
 };
 
-struct TargetState
+struct OwnRateState
 {
-    double timeS = 0.0;                 ///< Of the newest sample [s]
-    double appliedS = 0.0;              ///< Of the newest rate [s]
-    double rate = 0.0;                  ///< In force [bit/s]
-    double minRtt = 0.0;                ///< [s]
-    double targetRtt = 0.0;             ///< [s]
-    double deliveredRate = 0.0;         ///< [bit/s]
-    double prediction = 0.0;            ///< Of the RTT to come [s]
+    double timeS = 0.0;          ///< Of the newest sample [s]
+    double appliedS = 0.0;       ///< Of the newest window [s]
+    double rate = 0.0;           ///< In force [bit/s]
+    double minRtt = 0.0;         ///< ℓ₀ [s]
+    double targetRtt = 0.0;      ///< ℓ₀ + α/x [s]
+    double deliveredRate = 0.0;  ///< Over the last round trip [bit/s]
+    double prediction = 0.0;     ///< Of the RTT to come [s]
     double samples = 0.0;
-    double phase = 0.0;                 ///< 0: start; 1: cruise; 2: drain; 3: drained
-    double recentRtt = 0.0;             ///< Least since the last rate [s]
-    double freeSinceS = 0.0;            ///< A queue stood last [s]
-    double probeS = 0.0;                ///< The next drain begins [s]
-    double drainUntilS = 0.0;           ///< [s]
-    double lowestRtt = 0.0;             ///< Of this period [s]
-    double lowestRttBefore = 0.0;       ///< Of the one before [s]
-    double highestRtt = 0.0;            ///< Since the last loss, or of this period [s]
-    double highestRate = 0.0;           ///< Delivered, of this period [bit/s]
-    double highestRateBefore = 0.0;     ///< Of the one before [bit/s]
-    double foreign = 0.0;               ///< 1: the queue is somebody else's
-    double marks = 0.0;                 ///< That the rings were given
+    double phase = 0.0;          ///< 0: start; 1: cruise; 2: drain
+    double window = 0.0;         ///< W [packet]
+    double mostInFlight = 0.0;   ///< What may be [byte]
     double deliveredBytes = 0.0;
-    double lostBytes = 0.0;             ///< -1: not known yet
-    double cubicHighest = 0.0;          ///< Window at the last cut [packet]
-    double cubicCutS = 0.0;             ///< [s]
-    double cubicUntilS = 0.0;           ///< It isn't cut again before [s]
-    double roomS = 0.0;                 ///< Half of the queue at the last loss [s]
-    double cutUntilS = 0.0;             ///< The rate is halved until [s]
-    double mostInFlight = 0.0;          ///< What may be [byte]
-    double badRtt = 0.0;                ///< RTTs that are none
-    double badTime = 0.0;               ///< Times that go backwards
-    double held = 0.0;                  ///< Rates held for want of a number
-    double floored = 0.0;               ///< Rates that would have been below the least one
+    double roundS = 0.0;         ///< This round trip began [s]
+    double roundBytes = 0.0;     ///< Delivered by then [byte]
+    double roundEnd = 0.0;       ///< It ends once so much is delivered or lost [byte]
+    double roundRtt = 0.0;       ///< Least of this round trip [s]
+    double roundSum = 0.0;       ///< Of its RTTs [s]
+    double roundSamples = 0.0;   ///< Samples before it
+    double rtt = 0.0;            ///< ℓ, least of the last round trip [s]
+    double recentRtt = 0.0;      ///< Least of the newest few samples [s]
+    double recent = 0.0;         ///< Their number
+    double rateBefore = 0.0;     ///< Delivered over the round trip before the last [bit/s]
+    double flat = 0.0;           ///< Round trips of the start without growth
+    double free = 0.0;           ///< Round trips without a queue
+    double emptied = 0.0;        ///< How often the queue ran empty by itself; half of it is forgotten each period
+    double lowestBefore = 0.0;   ///< Least RTT of the period before [s]
+    double lostBytes = 0.0;      ///< -1: not known yet
+    double lostBase = 0.0;       ///< Lost when there was no excess of losses last [byte]
+    double sentBase = 0.0;       ///< Sent by then [byte]
+    double share = 0.0;          ///< Of α that the buffer is taken to hold
+    double shareS = 0.0;         ///< Time of its last cut [s]
+    double roundLost = 0.0;      ///< Lost when this round trip began [byte]
+    double limit = 0.0;          ///< Greatest window since the last significant losses [packet]
+    double limitS = 0.0;         ///< Time of these [s]
+    double deaf = 0.0;           ///< Round trips to come that hear of losses of what was sent before a cut
+    double probeS = 0.0;         ///< The next drain begins [s]
+    double drainUntilS = 0.0;    ///< [s]
+    double saved = 0.0;          ///< Window before the drain [packet]
+    double drainS = 0.0;         ///< The drain began [s]
+    double drained = 0.0;        ///< Queueing delay before it [s]; 0 where there was none to speak of
+    double drainRtt = 0.0;       ///< Least RTT of packets sent in it [s]
+    double spread = 0.0;         ///< Mean RTT less the least, of the round trip before it [s]
+    double seenS = 0.0;          ///< When the least RTT was seen last [s]
+    double fastest = 0.0;        ///< Highest delivered rate of late [bit/s]
+    double foreign = 0.0;        ///< Drains in a row that left most of the queue
+    double competing = 0.0;      ///< 1: with Cubic's window, as others keep a queue
+    double peak = 0.0;           ///< Window at its last cut in competition [packet]
+    double cutS = 0.0;           ///< Time of this cut [s]
+    double lowestRtt = 0.0;      ///< Since the last drain [s]
+    double badRtt = 0.0;
+    double badTime = 0.0;
+    double held = 0.0;
+    double floored = 0.0;
     double resets = 0.0;
-    std::array<double, 32> ringTimes{}; ///< Of the newest marks [s]
-    std::array<double, 32> ringBytes{}; ///< Delivered by then [byte]
 };
 
-struct TargetParameters
+struct OwnRateParameters
 {
-    double psi;
-    double xi;
-    double period;          ///< T [s]
-    double minRate;         ///< [bit/s]
-    double maxRate;         ///< [bit/s]
-    double packet;          ///< [byte]
-    double queueShare;      ///< Of the least RTT that is to wait
-    double queueShareSlope; ///< Over ln(window)
-    double minQueueShare;
-    double intervalShare;   ///< Between two rates, over the least RTT
-    double startGrowth;     ///< Until a queue is seen
-    double growth;          ///< Where no queue is seen
-    double decrease;        ///< Least rate over the delivered rate
-    double probeS;          ///< Between two drains [s]
-    double probeRtts;       ///< The same, in least RTTs
-    double drainShare;      ///< Of the pipe, to which a drain goes
-    double competitive;     ///< 1: finds foreign queues
-    double startRate;       ///< [bit/s]
-    double horizonRtts;     ///< H over the least RTT
-};
-
-struct TargetQueue
-{
-    double delay; ///< [s]
-    bool bound;   ///< By the buffer
+    double packets;        ///< a [packet]
+    double packetsPerRoot; ///< c [packet √s]
+    double gain;           ///< γ
+    double toleratedLoss;
+    double cut;
+    double growth;
+    double noiseShare;
+    double drainShare;
+    double probeS;
+    double patienceDrains;
+    double packet;         ///< [byte]
+    double minRate;        ///< [bit/s]
+    double maxRate;        ///< [bit/s]
+    double startRate;      ///< [bit/s]
 };
 
 /// a alike, and such that RTT and rate of now predict themselves.
@@ -343,260 +352,440 @@ ArxPacingStep(ArxState& state, const ArxParameters& p, std::vector<double>& memo
     return state.rate;
 }
 
-/// From drain to drain [s].
-inline double
-Period(const TargetState& state, const TargetParameters& p)
-{
-    return std::max(p.probeS, p.probeRtts * state.minRtt);
-}
-
-/// When the next drain begins [s].
-inline double
-NextProbe(const TargetState& state, const TargetParameters& p, double time)
-{
-    return time + Period(state, p);
-}
-
-/// What every sample adds, between two rates too. Who sees the least RTT need not drain: so all drain together.
+/// A sample's part in the least RTTs and the round trip's mean.
 inline void
-Listen(TargetState& state, const TargetParameters& p, double time, double rtt)
+Listen(OwnRateState& state, double time, double rtt)
 {
-    if (rtt <= 1.002 * state.minRtt)
-    {
-        state.probeS = NextProbe(state, p, time);
-    }
-    state.samples += 1.0;
-    state.recentRtt = std::min(state.recentRtt, rtt);
-    state.lowestRtt = std::min(state.lowestRtt, rtt);
     state.minRtt = std::min(state.minRtt, rtt);
-    state.highestRtt = std::max(state.highestRtt, rtt);
+    if (rtt <= 1.01 * state.minRtt)
+    {
+        state.seenS = time;
+    }
+    state.lowestRtt = std::min(state.lowestRtt, rtt);
+    if (state.phase == 2.0 && time - rtt >= state.drainS)
+    {
+        state.drainRtt = std::min(state.drainRtt, rtt);
+    }
+    state.roundRtt = std::min(state.roundRtt, rtt);
+    state.roundSum += rtt;
+    state.samples += 1.0;
+    if (state.phase == 0.0)
+    {
+        state.recentRtt = std::min(state.recentRtt, rtt);
+        state.recent += 1.0;
+    }
 }
 
-/// Queue that the buffer is taken to hold [s]: half of what stood at the last loss, all of it a period later.
+/// Drains begin at multiples of the period on a clock that all share, so that they are those of all.
 inline double
-Room(const TargetState& state, const TargetParameters& p, double time)
+Next(const OwnRateState& state, const OwnRateParameters& p, double time)
 {
-    return state.roomS * (1.0 + std::max(time - state.cutUntilS, 0.0) / Period(state, p));
+    const double period = p.probeS * (state.competing > 0.0 ? 4.0 : 1.0);
+    return (std::floor(time / period) + 1.0) * period;
 }
 
-/// d [s], a share of the least RTT that falls with the window, at least a packet's time, and whether the buffer
-/// bounds it; who has more takes less of what the buffer holds, too.
-inline TargetQueue
-Aim(const TargetState& state, const TargetParameters& p, double time)
-{
-    const double packet = 8.0 * p.packet / state.deliveredRate;
-    const double window = std::max(state.minRtt / packet, 1.0);
-    const double share = Clipped(p.queueShare - p.queueShareSlope * std::log(window), p.minQueueShare,
-        p.queueShare);
-    const double desired = std::max(share * state.minRtt, packet);
-    const double held = share / p.queueShare * Room(state, p, time);
-    return TargetQueue{std::min(desired, held), held < desired};
-}
-
-/// A loss halves the rate for a round trip, or cuts Cubic's window; once a round trip.
 inline void
-HearLoss(TargetState& state, const TargetParameters& p, double time, double rtt, double lost, double inFlight)
+GiveUp(OwnRateState& state)
 {
-    const double before = state.lostBytes;
-    if (!(lost > before))
+    state.competing = 0.0;
+    state.foreign = -8.0;
+}
+
+/// A queue that the drains of all flows of this law leave, several times in a row, is kept by others.
+inline void
+Suspect(OwnRateState& state, const OwnRateParameters& p, double time, double left)
+{
+    if (state.competing > 0.0)
+    {
+        if (left < 0.1 * state.drained)
+        {
+            state.competing = 0.0;
+            state.foreign = p.patienceDrains - 1.0;
+        }
+    }
+    else if (left <= 0.5 * state.drained + state.spread || state.window < 3.0)
+    {
+        state.foreign = std::min(state.foreign, 0.0);
+    }
+    else
+    {
+        state.foreign += 1.0;
+        if ((state.foreign >= p.patienceDrains && p.patienceDrains > 0.0) && state.window >= 1.0)
+        {
+            state.competing = 1.0;
+            state.peak = std::max(state.window, 0.5 * state.fastest * state.rtt / (8.0 * p.packet));
+            state.cutS = time;
+            if (state.peak < 10.0)
+            {
+                GiveUp(state);
+            }
+        }
+    }
+}
+
+/// The least RTT is that of this period and the one before.
+inline void
+Renew(OwnRateState& state, const OwnRateParameters& p, double time)
+{
+    state.fastest *= 0.9;
+    const double lowest = std::min(state.lowestRtt, state.lowestBefore);
+    if ((state.foreign <= 0.0 && state.competing == 0.0) || time - state.seenS > 40.0)
+    {
+        state.minRtt = lowest;
+        state.seenS = time;
+    }
+    state.lowestBefore = state.lowestRtt;
+    state.lowestRtt = HUGE_VAL;
+    state.emptied *= 0.5;
+    state.probeS = Next(state, p, time);
+}
+
+inline void
+EndDrain(OwnRateState& state, const OwnRateParameters& p, double time)
+{
+    state.phase = 1.0;
+    state.window = state.saved;
+    state.free = 0.0;
+    if (state.drainRtt < HUGE_VAL && state.drained > 0.0)
+    {
+        Suspect(state, p, time, state.drainRtt - state.minRtt);
+    }
+    Renew(state, p, time);
+}
+
+/// Half a window that is lost at once is a timer's guess, and what was lost before the first sample is no news.
+inline void
+HearTimer(OwnRateState& state, const OwnRateParameters& p, double delivered, double lost)
+{
+    if (!std::isfinite(lost))
     {
         return;
+    }
+    if (state.lostBytes < 0.0)
+    {
+        state.lostBase = lost;
+        state.sentBase = delivered + lost;
+    }
+    else if (lost > state.lostBytes && lost - state.lostBytes > 0.5 * std::max(state.window, 10.0) * p.packet)
+    {
+        state.lostBase += lost - state.lostBytes;
+        state.sentBase += lost - state.lostBytes;
     }
     state.lostBytes = lost;
-    if (before < 0.0)
-    {
-        return;
-    }
-    if (state.foreign > 0.0)
-    {
-        if (time >= state.cubicUntilS && std::isfinite(inFlight))
-        {
-            state.cubicHighest = inFlight / p.packet;
-            state.cubicCutS = time;
-            state.cubicUntilS = time + state.targetRtt;
-        }
-    }
-    else if (time >= state.cutUntilS && state.deliveredRate > 0.0)
-    {
-        const double full = state.highestRtt - state.minRtt;
-        if (state.phase == 0.0)
-        {
-            state.phase = 1.0;
-            state.probeS = NextProbe(state, p, time);
-        }
-        if (p.competitive > 0.0 && full > 2.0 * p.queueShare * state.minRtt)
-        {
-            return;
-        }
-        state.roomS = 0.5 * (Aim(state, p, time).bound ? std::min(full, Room(state, p, time)) : full);
-        state.cutUntilS = time + rtt;
-        state.freeSinceS = time + rtt;
-        state.highestRtt = 0.0;
-        state.highestRate = 0.0;
-        state.highestRateBefore = 0.0;
-        state.appliedS = -HUGE_VAL;
-    }
 }
 
-/// Over the last round trip, as near as the ring's marks tell [bit/s]; -1 before they span one. Adds a mark.
-///
-/// Over less of the first round trip than the whole, a window that came back in one burst would be no rate at all.
+/// alpha = a + c √x [packet] of a rate x [packet/s].
 inline double
-DeliveredRate(TargetState& state, double time, double delivered)
+OwnQueue(double packets, double perRoot, double rate)
 {
-    const int64_t marks = static_cast<int64_t>(state.marks);
-    double found = -1.0;
-    for (int64_t back = 1; back < std::min<int64_t>(marks, kRing) + 1; ++back)
+    return packets + perRoot * std::sqrt(std::max(rate, 0.0));
+}
+
+inline void
+EndStart(OwnRateState& state, double pipe, double alpha)
+{
+    state.phase = 1.0;
+    state.window = std::min(state.window, std::max(pipe + alpha, 2.0));
+    state.deaf = 2.0;
+}
+
+/// The share of alpha that is kept: cut at any loss, raised in time, so that all flows come to one share. Random losses
+/// leave a shorter queue, no lower rate.
+inline void
+Room(OwnRateState& state, double time, double span, double gone)
+{
+    if (gone <= state.roundLost)
     {
-        const int64_t at = (marks - back) % kRing;
-        const double span = time - state.ringTimes[at];
-        if (span > 0.0 && (span >= state.minRtt || marks >= kRing))
-        {
-            found = 8.0 * (delivered - state.ringBytes[at]) / span;
-        }
-        if (span >= state.minRtt)
+        state.share = std::min(state.share + 0.05 * span, 1.0);
+    }
+    else if (time - state.shareS > 0.1)
+    {
+        state.share = std::max(0.8 * state.share, 0.1);
+        state.shareS = time;
+    }
+    state.roundLost = gone;
+}
+
+/// ln x of 1 <= x < 2^64, within 3 units in the last place of the greater of it and 1.
+///
+/// x = 2^k m with √½ <= m < √2, and ln m = 2 artanh z = 2 (z + z^3/3 + z⁵/5 + ...), z = (m - 1)/(m + 1).
+inline double
+Logarithm(double x)
+{
+    double k = 0.0;
+    for (int64_t turn = 0; turn < kHalvings; ++turn)
+    {
+        if (x * 0.7071067811865476 < 1.0)
         {
             break;
         }
+        x *= 0.5;
+        k += 1.0;
     }
-    state.ringTimes[marks % kRing] = time;
-    state.ringBytes[marks % kRing] = delivered;
-    state.marks += 1.0;
-    return found;
+    const double z = (x - 1.0) / (x + 1.0);
+    const double square = z * z;
+    double total = 0.0;
+    double power = 2.0 * 11.0 + 1.0;
+    for (int64_t turn = 0; turn < kTerms + 1; ++turn)
+    {
+        total = total * square + 1.0 / power;
+        power -= 2.0;
+    }
+    return k * 0.6931471805599453 + 2.0 * z * total;
 }
 
-/// RTT that Cubic's window would make of this flow's share, as it would be now [s].
+/// Share that was lost since the excess over what is tolerated was last 0, if this excess is significant; else 0.
+///
+/// A one-sided cumulative sum, in which n packets may lose p n.
 inline double
-CubicTarget(const TargetState& state, const TargetParameters& p, double time, double rtt)
+Judge(OwnRateState& state, const OwnRateParameters& p, double delivered, double lost)
 {
-    const double highest = state.cubicHighest;
-    const double since = time - state.cubicCutS;
-    const double past = since - std::pow((1.0 - 0.7) * highest / 0.4, 1.0 / 3.0);
-    const double friendly = 3.0 * (1.0 - 0.7) / (1.0 + 0.7) * since / rtt;
-    const double window = highest + std::max(0.4 * (past * past * past), friendly - (1.0 - 0.7) * highest);
-    return std::min(8.0 * p.packet * window / state.deliveredRate, 1.5 * state.prediction);
+    if (!std::isfinite(lost))
+    {
+        return 0.0;
+    }
+    const double sent = delivered + lost;
+    const double packets = (sent - state.sentBase) / p.packet;
+    const double gone = (lost - state.lostBase) / p.packet;
+    const double excess = gone - p.toleratedLoss * packets;
+    const bool heard = state.deaf == 0.0;
+    state.deaf = std::max(state.deaf - 1.0, 0.0);
+    if (heard && excess > 0.0)
+    {
+        double significant = 2.0;
+        if (state.phase != 0.0)
+        {
+            significant = std::max(1.3 * Logarithm(1.0 + state.window / (4.0 * state.rtt)), 3.0);
+        }
+        if (excess < significant)
+        {
+            return 0.0;
+        }
+    }
+    state.lostBase = lost;
+    state.sentBase = sent;
+    return heard && excess > 0.0 ? gone / packets : 0.0;
 }
 
-/// After a drain: the least RTT is that of this period and the one before.
+/// The cube root of 0 or of 1e-12 <= x <= 1e12, within 1.5 units in the last place.
+///
+/// x^(1/4) x^(1/16) x^(1/64) is off by x^(1/192), at most 16 %. Halley's step cubes that error.
+inline double
+CubeRoot(double x)
+{
+    if (x <= 0.0)
+    {
+        return 0.0;
+    }
+    const double fourth = std::sqrt(std::sqrt(x));
+    const double sixteenth = std::sqrt(std::sqrt(fourth));
+    double y = fourth * sixteenth * std::sqrt(std::sqrt(sixteenth));
+    for (int64_t turn = 0; turn < kSteps; ++turn)
+    {
+        const double cube = y * y * y;
+        y += y * ((x - cube) / (2.0 * cube + x));
+    }
+    return y;
+}
+
+/// Window in congestion avoidance after `acknowledged` packets more [packet].
+///
+/// max(C (t + R - K)^3 + M, w0 + a t/R), with K = ((M - w0)/C)^(1/3), is approached as RFC 9438 says. After fast
+/// convergence M is 0.85 W and w0 is 0.7 W, so that K is (0.15 W/C)^(1/3), not (0.3 M/C)^(1/3).
+///
+/// Parameters
+/// ----------
+/// window : float
+///     W before it [packet].
+/// highest : float
+///     M (W_max), the window at the last cut, or less by fast convergence [packet]; at least `first`.
+/// first : float
+///     w0 (cwnd_epoch), the window when congestion avoidance began [packet].
+/// since : float
+///     t, the time since congestion avoidance began [s].
+/// rtt : float
+///     R, with queueing [s].
+/// acknowledged : float
+///     [packet]
+///
+/// Notes
+/// -----
+/// RFC 9438, Sections 4.2 to 4.5, with beta = 0.7, C = 0.4, and the Reno-friendly region. Where its line is above the
+/// window before the last cut, a stays 0.53, as in Linux; Section 4.3 recommends a = 1 there.
+inline double
+CubicWindow(double window, double highest, double first, double since, double rtt, double acknowledged)
+{
+    const double past = since + rtt - CubeRoot((highest - first) / 0.4);
+    const double target = std::min(std::max(0.4 * (past * past * past) + highest, window), 1.5 * window);
+    const double friendly = first + 0.5294117647058825 * since / rtt;
+    const double grown = window + (target - window) / window * acknowledged;
+    return std::max(grown, std::min(friendly, window + acknowledged));
+}
+
+/// Cubic's window. It answers each loss, but not before it is nearly back at its peak: a sender that loses all the
+/// time, as BBR does in short buffers, would take it down to nothing.
 inline void
-NextPeriod(TargetState& state, const TargetParameters& p, double time)
+Compete(OwnRateState& state, double time, bool lost, double share)
 {
-    const double base = state.minRtt;
-    const double empty = (state.foreign == 0.0 ? 2.0 : 0.25) * p.queueShare * base;
-    const bool foreign = p.competitive > 0.0 && state.lowestRtt - base > empty;
-    if (foreign && state.foreign == 0.0)
+    const double W = state.window;
+    const double since = time - state.cutS;
+    const double back = CubeRoot((1.0 - 0.7) / 0.4 * state.peak);
+    if (lost && since > std::max(state.rtt, (share > 0.0 ? 0.5 : 1.0) * 0.8 * back))
     {
-        state.cubicHighest = state.deliveredRate * state.targetRtt / (8.0 * p.packet);
-        state.cubicCutS = time - std::pow((1.0 - 0.7) * state.cubicHighest / 0.4, 1.0 / 3.0);
+        state.peak = W;
+        state.window = std::max(std::min(0.7, 1.0 - share) * W, 1.0);
+        state.cutS = time;
+        state.limitS = time;
+        state.deaf = 1.0;
+        if (W < 4.0)
+        {
+            GiveUp(state);
+        }
+        return;
     }
-    state.foreign = foreign ? 1.0 : 0.0;
-    if (!foreign)
-    {
-        const double most = p.competitive > 0.0 ? 1.001 * base : HUGE_VAL;
-        state.minRtt = std::min(std::min(state.lowestRtt, state.lowestRttBefore), most);
-    }
-    state.lowestRttBefore = state.lowestRtt;
-    state.highestRateBefore = state.highestRate;
-    state.lowestRtt = HUGE_VAL;
-    state.highestRtt = 0.0;
-    state.highestRate = 0.0;
-    state.probeS = NextProbe(state, p, time);
+    state.window = CubicWindow(W, state.peak, 0.7 * state.peak, since, state.rtt, W);
 }
 
-/// By phase: growth until a queue is seen; eq. (7); growth where none is left; a drain.
-inline double
-RateDesired(TargetState& state, const TargetParameters& p, double time, double queue, double inFlight)
+/// Significant losses: what came through, at most a cut below the window, is its limit.
+inline void
+Lose(OwnRateState& state, const OwnRateParameters& p, double time, double share)
 {
-    const double C = state.deliveredRate;
+    state.limit = std::max((1.0 - std::max(share, p.cut)) * state.window, 0.1);
+    state.limitS = time;
+    state.deaf = 1.0;
+    state.window = std::min(state.window, state.limit);
+}
+
+/// The window of the next round trip; after losses its limit's rate x grows by c √x each second,
+/// squared, whatever the round trip: with the cuts, which take a share, flows become equal as under AIMD.
+inline void
+Cruise(OwnRateState& state, const OwnRateParameters& p, double time, double share, double alpha)
+{
+    const double W = state.window;
+    double wanted = W + p.gain * (W * state.minRtt / state.rtt + alpha - W);
+    if (state.free >= 3.0)
+    {
+        wanted = std::max(wanted, W + (p.growth - 1.0) * W * std::min((state.free - 3.0) / 20.0, 1.0));
+    }
+    state.window = std::min(wanted, 1.25 * W + 0.5);
+    if (share > 0.0)
+    {
+        state.window = std::min(wanted, W);
+        Lose(state, p, time, share);
+    }
+    else if (state.limit < HUGE_VAL)
+    {
+        const double root = std::sqrt(state.limit / state.rtt);
+        const double since = time - state.limitS;
+        const double faster = (1.0 + since / 0.25) * (1.0 + since * since / (5.0 * 5.0));
+        const double steeper = p.packetsPerRoot * root / (root + 3.0) * faster;
+        state.limit += state.limit * std::min(steeper / root * state.rtt, 0.02);
+        if (since > 10.0 * p.probeS)
+        {
+            state.limit = HUGE_VAL;
+        }
+        state.window = std::min(state.window, state.limit);
+    }
+}
+
+/// A round trip is over: the window of the next.
+inline void
+EndRound(OwnRateState& state, const OwnRateParameters& p, double time, double delivered, double inFlight,
+    double lost)
+{
+    const double packet = p.packet;
+    const double span = time - state.roundS;
+    const double gone = std::isfinite(lost) ? lost : 0.0;
+    const double got = delivered - state.roundBytes;
+    state.rtt = state.roundRtt;
+    const double spread = state.roundSum / std::max(state.samples - state.roundSamples, 1.0) - state.rtt;
+    state.rateBefore = state.deliveredRate;
+    state.deliveredRate = 8.0 * got / span;
+    state.fastest = std::max(state.fastest, state.deliveredRate);
+    const bool drained = state.roundS < state.drainUntilS + state.rtt;
+    state.roundS = time;
+    state.roundBytes = delivered;
+    state.roundEnd = delivered + gone + (std::isfinite(inFlight) ? inFlight : state.window * packet);
+    state.roundRtt = HUGE_VAL;
+    state.roundSum = 0.0;
+    state.roundSamples = state.samples;
+    state.appliedS = time;
     const double base = state.minRtt;
-    const double desired = Aim(state, p, time).delay;
-    state.targetRtt = base + desired;
+    const double queue = state.rtt - base;
+    const double before = state.roundLost;
+    const double x = state.window / state.rtt;
+    Room(state, time, span, gone);
+    double alpha = std::max(state.share * OwnQueue(p.packets, p.packetsPerRoot, x), 1.0);
+    state.targetRtt = base + alpha / x;
+    if (state.phase != 0.0)
+    {
+        alpha += p.noiseShare * spread * x;
+    }
+    state.free = queue * x < 0.3 * alpha ? state.free + 1.0 : 0.0;
+    if (state.free == 1.0 && state.drainUntilS > 0.0 && !drained)
+    {
+        state.emptied += 1.0;
+    }
+    const double share = Judge(state, p, delivered, lost);
+    const double pipe = state.deliveredRate * base / (8.0 * packet);
     if (state.phase == 0.0)
     {
-        if (queue <= desired)
+        state.flat = state.deliveredRate < 1.25 * state.rateBefore ? state.flat + 1.0 : 0.0;
+        if (share > 0.0 || state.flat >= 3.0 || queue * x > 2.0 * alpha)
         {
-            return p.startGrowth * C;
+            EndStart(state, pipe, alpha);
         }
-        state.phase = 1.0;
-        state.probeS = NextProbe(state, p, time);
-    }
-    if (queue > 0.25 * desired)
-    {
-        state.freeSinceS = time;
-    }
-    double horizon = p.horizonRtts * base;
-    state.prediction = 8.0 * inFlight / C;
-    if (!std::isfinite(inFlight))
-    {
-        horizon = 2.0 * p.horizonRtts * base;
-        state.prediction = base + queue;
-    }
-    if (state.foreign > 0.0)
-    {
-        state.targetRtt = std::max(state.targetRtt, CubicTarget(state, p, time, base + queue));
-    }
-    if (time < state.cutUntilS)
-    {
-        return 0.5 * C;
-    }
-    const double standing = state.targetRtt - base;
-    const double drop = Clipped(0.5 * standing / base, 0.15, 0.5);
-    if (state.phase == 1.0 && time >= state.probeS)
-    {
-        state.phase = 2.0;
-        state.drainUntilS = time + 2.0 * base + 2.0 * std::min(standing, 2.0 * base) / drop;
-    }
-    if (state.phase == 2.0 && state.prediction <= p.drainShare * base)
-    {
-        state.phase = 3.0;
-        state.drainUntilS = std::min(state.drainUntilS, time + base);
-    }
-    if (state.phase >= 2.0)
-    {
-        if (time < state.drainUntilS)
+        else
         {
-            return state.phase == 3.0 ? C : (1.0 - drop) * C;
+            state.window = std::min(2.0 * state.window, std::max(4.0 * got / packet, 2.0 * 10.0));
         }
-        state.phase = 1.0;
-        state.freeSinceS = time;
-        NextPeriod(state, p, time);
     }
-    const double wary = state.foreign > 0.0 ? 1.0 : std::min((time - state.cutUntilS) / (50.0 * base), 1.0);
-    const double growth = 1.0 + wary * (p.growth - 1.0);
-    if (time - state.freeSinceS > 2.0 * base)
+    else if (state.phase == 1.0)
     {
-        return growth * C;
+        if (state.competing > 0.0)
+        {
+            Compete(state, time, gone > before, share);
+        }
+        else if (share > 0.0 || !drained)
+        {
+            Cruise(state, p, time, share, alpha);
+        }
+        const bool alone = state.competing == 0.0 && state.foreign <= 0.0;
+        if (time >= state.probeS && alone && state.emptied >= 2.0 && state.share >= 0.5)
+        {
+            Renew(state, p, time);
+        }
+        else if (time >= state.probeS)
+        {
+            state.phase = 2.0;
+            state.saved = state.window;
+            state.window = std::min(state.window, p.drainShare * pipe);
+            state.drainUntilS = time + 0.125 * p.probeS + 2.0 * state.rtt;
+            state.drained = queue * x > 0.3 * alpha ? queue : 0.0;
+            state.drainRtt = HUGE_VAL;
+            state.drainS = time;
+            state.spread = spread;
+        }
     }
-    const double spread = p.minQueueShare * base;
-    const double free = BestRate(p.psi, p.xi, horizon / C, state.prediction - horizon, state.targetRtt, spread *
-        spread, C);
-    return Clipped(free, p.decrease * C, growth * C);
-}
-
-/// Rate that brings what is in flight to two bandwidth-delay products, or four packets, by the next rate [bit/s], or
-/// as much of the delivered rate as is always kept: at less a sender's timer would sleep for many round trips.
-inline double
-MaxRate(TargetState& state, const TargetParameters& p, double interval, double inFlight)
-{
-    if (state.foreign > 0.0)
+    else if (share > 0.0)
     {
-        state.mostInFlight = HUGE_VAL;
-        return HUGE_VAL;
+        state.saved *= 1.0 - std::max(share, p.cut);
+        state.limit = state.saved;
+        state.limitS = time;
+        state.deaf = 1.0;
     }
-    const double C = state.phase == 0.0 ? std::max(state.deliveredRate, state.highestRate) : state.deliveredRate;
-    const double packets = 4.0 * p.packet;
-    state.mostInFlight = std::max(2.0 * C * state.minRtt / 8.0, packets);
-    if (!std::isfinite(inFlight))
+    const double fast = std::max(state.deliveredRate, state.rateBefore) / (8.0 * packet);
+    if (state.phase != 0.0 && state.competing == 0.0)
     {
-        return HUGE_VAL;
+        state.window = std::min(state.window, 2.0 * (fast * base + alpha) + 4.0);
     }
-    return std::max(C + 8.0 * (state.mostInFlight - inFlight) / interval, 0.25 * C);
+    state.window = std::max(state.window, 0.1);
 }
 
 /// One RTT [s] at a time [s], bytes delivered so far, in flight, and lost so far (NaN: not known);
 /// changes the state in place and gives the rate in force [bit/s].
 inline double
-TargetRttStep(TargetState& state, const TargetParameters& p, double time, double rtt, double delivered,
+OwnRateLawStep(OwnRateState& state, const OwnRateParameters& p, double time, double rtt, double delivered,
     double inFlight, double lost)
 {
     if (!(0.0 < rtt && rtt < HUGE_VAL))
@@ -614,39 +803,59 @@ TargetRttStep(TargetState& state, const TargetParameters& p, double time, double
         state.held += 1.0;
         return state.rate;
     }
+    const double gone = std::isfinite(lost) ? lost : 0.0;
+    const bool first = state.samples == 0.0;
+    bool changed = first;
     state.timeS = time;
     state.deliveredBytes = delivered;
-    Listen(state, p, time, rtt);
-    HearLoss(state, p, time, rtt, lost, inFlight);
-    const double interval = std::max(p.period, p.intervalShare * state.minRtt);
-    if (time - state.appliedS < 0.999999 * interval)
+    Listen(state, time, rtt);
+    if (first)
     {
-        return state.rate;
+        state.rtt = rtt;
+        state.roundS = time - rtt;
+        state.roundBytes = 0.0;
+        state.roundEnd = 10.0 * p.packet + gone;
+        state.probeS = Next(state, p, time);
+        state.seenS = time;
     }
-    const double queue = state.recentRtt - state.minRtt;
-    state.appliedS = time;
-    state.recentRtt = HUGE_VAL;
-    const double seen = DeliveredRate(state, time, delivered);
-    if (seen <= 0.0)
+    if (state.phase == 2.0 && time >= state.drainUntilS)
     {
-        if (seen == 0.0)
+        EndDrain(state, p, time);
+        changed = true;
+    }
+    HearTimer(state, p, delivered, lost);
+    if (state.phase == 0.0 && state.recent >= 8.0)
+    {
+        const double x = state.window / rtt;
+        const double alpha = OwnQueue(p.packets, p.packetsPerRoot, x);
+        const double span = time - state.roundS;
+        if ((state.recentRtt - state.minRtt) * x > 2.0 * alpha && span >= 0.5 * rtt)
         {
-            state.held += 1.0;
+            const double now = 8.0 * (delivered - state.roundBytes) / span;
+            EndStart(state, std::max(now, state.deliveredRate) * state.minRtt / (8.0 * p.packet), alpha);
+            changed = true;
         }
+        state.recent = 0.0;
+        state.recentRtt = HUGE_VAL;
+    }
+    if (delivered + gone >= state.roundEnd && time - state.roundS >= 0.5 * state.minRtt)
+    {
+        EndRound(state, p, time, delivered, inFlight, lost);
+        changed = true;
+    }
+    if (!changed)
+    {
         return state.rate;
     }
-    state.highestRate = std::max(state.highestRate, seen);
-    const bool busy = state.targetRtt > 0.0 && queue > 0.25 * (state.targetRtt - state.minRtt);
-    const bool known = busy || state.phase == 0.0 || time < state.cutUntilS;
-    state.deliveredRate = known ? seen : std::max(seen, state.deliveredRate);
-    const double rate = RateDesired(state, p, time, queue, inFlight);
-    const double kept = std::max(p.minRate, 0.25 * std::max(state.highestRate, state.highestRateBefore));
-    if (rate < kept)
+    const double speed = state.phase == 0.0 ? 2.0 : 1.01;
+    state.mostInFlight = std::max(state.window, 1.0) * p.packet;
+    const double rate = speed * 8.0 * state.window * p.packet / state.rtt;
+    if (rate < p.minRate)
     {
         state.floored += 1.0;
     }
-    const double most = std::min(p.maxRate, MaxRate(state, p, interval, inFlight));
-    state.rate = std::max(Clipped(rate, kept, most), p.minRate);
+    state.rate = std::min(std::max(rate, p.minRate), p.maxRate);
+    state.prediction = state.window * p.packet * 8.0 / std::max(state.deliveredRate, p.minRate);
     return state.rate;
 }
 
@@ -696,32 +905,27 @@ ForEach(ArxState& row, Visit visit)
 
 template <class Visit>
 void
-ForEach(TargetParameters& row, Visit visit)
+ForEach(OwnRateParameters& row, Visit visit)
 {
-    visit("psi", row.psi);
-    visit("xi", row.xi);
-    visit("period", row.period);
+    visit("packets", row.packets);
+    visit("packets_per_root", row.packetsPerRoot);
+    visit("gain", row.gain);
+    visit("tolerated_loss", row.toleratedLoss);
+    visit("cut", row.cut);
+    visit("growth", row.growth);
+    visit("noise_share", row.noiseShare);
+    visit("drain_share", row.drainShare);
+    visit("probe_s", row.probeS);
+    visit("patience_drains", row.patienceDrains);
+    visit("packet", row.packet);
     visit("min_rate", row.minRate);
     visit("max_rate", row.maxRate);
-    visit("packet", row.packet);
-    visit("queue_share", row.queueShare);
-    visit("queue_share_slope", row.queueShareSlope);
-    visit("min_queue_share", row.minQueueShare);
-    visit("interval_share", row.intervalShare);
-    visit("start_growth", row.startGrowth);
-    visit("growth", row.growth);
-    visit("decrease", row.decrease);
-    visit("probe_s", row.probeS);
-    visit("probe_rtts", row.probeRtts);
-    visit("drain_share", row.drainShare);
-    visit("competitive", row.competitive);
     visit("start_rate", row.startRate);
-    visit("horizon_rtts", row.horizonRtts);
 }
 
 template <class Visit>
 void
-ForEach(TargetState& row, Visit visit)
+ForEach(OwnRateState& row, Visit visit)
 {
     visit("time_s", row.timeS);
     visit("applied_s", row.appliedS);
@@ -732,25 +936,46 @@ ForEach(TargetState& row, Visit visit)
     visit("prediction", row.prediction);
     visit("samples", row.samples);
     visit("phase", row.phase);
+    visit("window", row.window);
+    visit("most_in_flight", row.mostInFlight);
+    visit("delivered_bytes", row.deliveredBytes);
+    visit("round_s", row.roundS);
+    visit("round_bytes", row.roundBytes);
+    visit("round_end", row.roundEnd);
+    visit("round_rtt", row.roundRtt);
+    visit("round_sum", row.roundSum);
+    visit("round_samples", row.roundSamples);
+    visit("rtt", row.rtt);
     visit("recent_rtt", row.recentRtt);
-    visit("free_since_s", row.freeSinceS);
+    visit("recent", row.recent);
+    visit("rate_before", row.rateBefore);
+    visit("flat", row.flat);
+    visit("free", row.free);
+    visit("emptied", row.emptied);
+    visit("lowest_before", row.lowestBefore);
+    visit("lost_bytes", row.lostBytes);
+    visit("lost_base", row.lostBase);
+    visit("sent_base", row.sentBase);
+    visit("share", row.share);
+    visit("share_s", row.shareS);
+    visit("round_lost", row.roundLost);
+    visit("limit", row.limit);
+    visit("limit_s", row.limitS);
+    visit("deaf", row.deaf);
     visit("probe_s", row.probeS);
     visit("drain_until_s", row.drainUntilS);
-    visit("lowest_rtt", row.lowestRtt);
-    visit("lowest_rtt_before", row.lowestRttBefore);
-    visit("highest_rtt", row.highestRtt);
-    visit("highest_rate", row.highestRate);
-    visit("highest_rate_before", row.highestRateBefore);
+    visit("saved", row.saved);
+    visit("drain_s", row.drainS);
+    visit("drained", row.drained);
+    visit("drain_rtt", row.drainRtt);
+    visit("spread", row.spread);
+    visit("seen_s", row.seenS);
+    visit("fastest", row.fastest);
     visit("foreign", row.foreign);
-    visit("marks", row.marks);
-    visit("delivered_bytes", row.deliveredBytes);
-    visit("lost_bytes", row.lostBytes);
-    visit("cubic_highest", row.cubicHighest);
-    visit("cubic_cut_s", row.cubicCutS);
-    visit("cubic_until_s", row.cubicUntilS);
-    visit("room_s", row.roomS);
-    visit("cut_until_s", row.cutUntilS);
-    visit("most_in_flight", row.mostInFlight);
+    visit("competing", row.competing);
+    visit("peak", row.peak);
+    visit("cut_s", row.cutS);
+    visit("lowest_rtt", row.lowestRtt);
     visit("bad_rtt", row.badRtt);
     visit("bad_time", row.badTime);
     visit("held", row.held);
