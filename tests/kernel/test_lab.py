@@ -135,6 +135,18 @@ def test_an_empty_way_takes_its_transmissions_and_delays(results_of) -> None:
     assert found["jitter"] == pytest.approx(0.0, abs=1.5e-6)
 
 
+def test_normal_jitter_has_its_deviation() -> None:
+    """Delays of two packets differ by 2/√π of it on average; of 1,250 packets to 2 %."""
+    line = Link(
+        id="line", source="a", target="b", capacity="10Mbit", delay="20ms", jitter="2ms", spread="normal", reorder=True
+    )
+    udp = Flow(id="udp", path=("line",), count=1, offers=Stream(rate="100kbit", spacing="constant"))
+    scenario = netctrl.Scenario(name="late", links=(line,), flows=(udp,), duration="100s", packet_size=1000)
+    found = netctrl.simulate(scenario, "kernel").of("udp")
+    assert found["delay"] == pytest.approx(20e-3 + 8e-3 / 10, abs=2e-4)
+    assert found["jitter"] == pytest.approx(2.0 / np.sqrt(np.pi) * 2e-3, rel=0.06)
+
+
 def test_the_link_carries_its_capacity_and_changes(scenario_of) -> None:
     scenario = scenario_of(duration="20s", count=10)
     changed = scenario.replace(changes=(Change(at=10.0, link="line", capacity="5Mbit", delay="20ms"),))

@@ -37,13 +37,9 @@ def scenario_lacks(scenario: Scenario) -> str | None:
     for link in scenario.links:
         kept = {**impairments(link), "trace": "traces", "pfc": "priority flow control"}
         for name, what in kept.items():
-            if (
-                name == "loss"
-                or (name == "jitter" and link.reorder and link.spread == "uniform")
-                or not getattr(link, name)
-            ):
+            if name == "loss" or (name == "jitter" and link.reorder) or not getattr(link, name):
                 continue
-            return f"{what}{' that is normal or keeps the order' if name == 'jitter' else ''} (links.{link.id}.{name})"
+            return f"{what}{' that keeps the order' if name == 'jitter' else ''} (links.{link.id}.{name})"
         missing = queue_lacks(link, scenario.packet_size)
         if missing is not None:
             return missing

@@ -131,5 +131,6 @@ def delay_options(link: Link, capacity: float, delay: float, packet: float) -> b
     """
     if link.reorder:
         there = delay + packet * BITS_PER_BYTE / capacity
-        return netem_options(there, None, link.loss, LONG, jitter_s=link.jitter, run=link.loss_run)
+        random = {"jitter_s": link.jitter, "normal": link.spread == "normal", "run": link.loss_run}
+        return netem_options(there, None, link.loss, LONG, **random)
     return netem_options(delay, capacity * _FASTER, link.loss, LONG, run=link.loss_run)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
+from functools import cache
 from math import ceil, log1p, log2
 from typing import Any, NamedTuple
 
@@ -180,6 +181,18 @@ def queue_options(kind: str, parameters: Mapping[str, Any], packet: float) -> by
 
 
 _NETEM_LOSS, _GILBERT_ELLIOTT = 5, 2
+_NETEM_DISTRIBUTION, _DEVIATION, _PLACES = 2, 8192, 4096
+"""Of a table of quantiles: the attribute, what a standard deviation is in it, and how many iproute2's has."""
+
+
+@cache
+def _normal_table() -> bytes:
+    """The normal distribution's quantiles; `netem` draws one."""
+    from statistics import NormalDist
+
+    quantile = NormalDist().inv_cdf
+    numbers = (round(_DEVIATION * quantile((k + 0.5) / _PLACES)) for k in range(_PLACES))
+    return attribute(_NETEM_DISTRIBUTION, struct.pack(f"={_PLACES}h", *numbers))
 
 
 def netem_options(
@@ -189,20 +202,23 @@ def netem_options(
     limit: int,
     *,
     jitter_s: float = 0.0,
+    normal: bool = False,
     run: float | None = None,
 ) -> bytes:
     """Payload of TCA_OPTIONS for `netem`: a delay, the time that each packet takes at a rate, random loss.
 
-    With `jitter_s` the delay is up to so much longer, uniformly, and packets overtake each other; with `run` so many
-    are lost in a row on average, by Gilbert's model.
+    With `jitter_s` the delay is up to so much longer, uniformly, or normal around itself with so much as its standard
+    deviation, and packets overtake each other; with `run` so many are lost in a row on average, by Gilbert's model.
 
     Source: linux/pkt_sched.h, struct tc_netem_qopt and TCA_NETEM_*; sch_netem.c.
     """
-    nanoseconds = round((delay_s + 0.5 * jitter_s) * _NANOSECONDS)
+    half = 0.5 * jitter_s  # uniform jitter has both signs
+    nanoseconds = round((delay_s if normal else delay_s + half) * _NANOSECONDS)
     head = struct.pack("=IIIIII", 0, limit, 0 if run else round(loss * _U32), 0, 0, 0)
     parts = [head, attribute(10, struct.pack("=q", nanoseconds))]
     if jitter_s:
-        parts.append(attribute(11, struct.pack("=q", round(0.5 * jitter_s * _NANOSECONDS))))  # of both signs
+        parts.append(attribute(11, struct.pack("=q", round((jitter_s if normal else half) * _NANOSECONDS))))
+        parts += [_normal_table()] * normal
     if run:
         states = (round(each * _U32) for each in (loss / (run * (1.0 - loss)), 1.0 / run))
         parts.append(attribute(_NETEM_LOSS, attribute(_GILBERT_ELLIOTT, struct.pack("=IIII", *states, 0, 0))))

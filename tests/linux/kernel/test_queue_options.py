@@ -6,6 +6,7 @@ import re
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from netctrl.core.errors import InvalidValue
@@ -87,6 +88,17 @@ def test_netem_s_jitter_and_runs_of_losses() -> None:
     assert struct.unpack("=qq", found[10] + found[11]) == (12_000_000, 2_000_000)
     states = struct.unpack("=IIII", attributes(found[5])[2])
     assert states == (round(0.05 * (2**32 - 1)), round(0.2 * (2**32 - 1)), 0, 0)
+
+
+def test_netem_s_normal_jitter_has_a_table_of_quantiles() -> None:
+    """A standard deviation is 8192 of it (NETEM_DIST_SCALE)."""
+    found = attributes(netem_options(0.01, None, 0.0, 100, jitter_s=0.004, normal=True), 24)
+    assert struct.unpack("=qq", found[10] + found[11]) == (10_000_000, 4_000_000)
+    table = np.frombuffer(found[2], "=i2")
+    assert len(table) == 4096
+    assert (table == -table[::-1]).all()
+    assert table.std() == pytest.approx(8192.0, rel=2e-3)
+    assert (np.abs(table) < 8192).mean() == pytest.approx(0.6827, abs=1e-3)
 
 
 def test_red_wants_its_thresholds_in_order() -> None:
