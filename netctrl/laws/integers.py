@@ -51,8 +51,9 @@ class IntegerPrinter(Printer):
         takes = {name: kind for name, kind in self.kinds.items() if name != self.own}
         records = [camel(name) for name, kind in takes.items() if kind not in (float, int, bool)]
         signature = f"{self.names[self.function.__name__]}({self.signature(takes)})"
-        if len(takes) > _REGISTERS or not records:
-            linked = "__always_inline" if once or len(takes) > _REGISTERS else "noinline"
+        many = len(takes) > _REGISTERS
+        if many or not records:
+            linked = "__always_inline" if many or once else "noinline"
             return self.printed(f"static {linked} {self.returned()}\n{signature}")
         kind = "int" if self.returns is type(None) else self.returned()
         head, body = self.printed(f"F64 {kind}\n{signature}").split("\n{\n", 1)

@@ -34,7 +34,7 @@ _NO_LIMIT = 3.0  # of a window [BDP]
 
 
 class Seen(NamedTuple):
-    """What a law learns in a round trip."""
+    """Observations of a law in a round trip."""
 
     step: int
     """Its number, from 1 on."""

@@ -244,7 +244,7 @@ class _Flow(NamedTuple):
 
 
 class _Course(NamedTuple):
-    """What each flow is served in all round trips [BDP], queues after each [BDP], and holds [RTT]."""
+    """Data that each flow is served in all round trips [BDP], queues after each [BDP], and holds [RTT]."""
 
     served: list[Affine]
     queues: list[Affine]

@@ -63,7 +63,7 @@ class OwnRateState:
     free: float
     """Round trips without a queue"""
     emptied: float
-    """How often the queue ran empty by itself; half of it is forgotten each period"""
+    """Number of times that the queue ran empty by itself; half of it is forgotten each period"""
     lowest_before: float
     """Least RTT of the period before [s]"""
     lost_bytes: float

@@ -123,8 +123,7 @@ def has_pacer(sender: Sender) -> bool:
 
 def pacer_of(sender: Sender) -> PacingLaw | None:
     """Pacing law of a sender; None for other senders. Raises as `PacedSender.pacer`."""
-    found = _record(sender)
-    return found.pacer() if isinstance(found, PacedSender | OwnRateSender) else None
+    return _record(sender).pacer() if has_pacer(sender) else None
 
 
 def scheme_of(sender: Sender) -> SchemeRecord | None:

@@ -1,4 +1,4 @@
-"""What a paced sender has leave at once, as Linux has it."""
+"""Pieces of data that leave a paced sender at once, as in Linux."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _HALVES = 512e-6  # so much RTT halves what leaves at once on short paths [s]
 
 @njit(cache=True, error_model="numpy")
 def at_once(rate: float, more: float, packet: float, least: float) -> float:
-    """What a rate [byte/s] sends in 1/1024 s, and `more` bytes, up to 64 KiB; at least so many packets [packet]."""
+    """A piece [packet]: what a rate [byte/s] sends in 1/1024 s, and `more` bytes, up to 64 KiB; at least `least`."""
     return max(floor(min(rate / _PER_S + more, _MOST) / packet), least)
 
 
 @njit(cache=True, error_model="numpy")
 def on_short_path(min_rtt: float) -> float:
-    """What leaves at once more where round trips are short [byte]. Source: Linux, tcp_tso_autosize."""
+    """Bytes by which a piece is longer where round trips are short. Source: Linux, tcp_tso_autosize."""
     return _MOST * 0.5 ** floor(min_rtt / _HALVES)

@@ -218,7 +218,8 @@ def netem_options(
     parts = [head, attribute(10, struct.pack("=q", nanoseconds))]
     if jitter_s:
         parts.append(attribute(11, struct.pack("=q", round((jitter_s if normal else half) * _NANOSECONDS))))
-        parts += [_normal_table()] * normal
+        if normal:
+            parts.append(_normal_table())
     if run:
         states = (round(each * _U32) for each in (loss / (run * (1.0 - loss)), 1.0 / run))
         parts.append(attribute(_NETEM_LOSS, attribute(_GILBERT_ELLIOTT, struct.pack("=IIII", *states, 0, 0))))

@@ -96,14 +96,15 @@ class PacingCertificate(Record, frozen=True):
     freeze_below_s: float | None
     """d* [s]; None: the law always freezes, or is the own-rate law, which never does."""
     step_limit: float
-    """α from which on the estimate diverges; 2 with NLMS, whatever the units."""
+    """α from which on the estimate diverges; 2 with NLMS, whatever the units. Of the own-rate law γ's limit, 2/3."""
     sgd_limits: tuple[StepLimit, ...]
     """Bounds for SGD, by units."""
     warnings: tuple[str, ...]
     """Cautions before using the law."""
     least_buffer_bytes: float | None = None
-    """Buffer that holds the total target queue of the given flows [byte]: with this buffer or more nothing is lost
-    after the rates have settled; below it, losses limit windows. None for the paper's law, whose queue is unbounded."""
+    """Buffer that holds the queue of the given flows at rest [byte]. As windows come back at once after drains, some
+    .1 % are lost after the rates have settled, with half more next to nothing; below it losses shorten the queue. None
+    for the paper's law, whose queue is unbounded."""
     most_flows: int | None = None
     """Number of flows of equal RTT whose queue fits the given buffer; 0: not even one. None for the paper's law."""
     equilibrium: OwnRateEquilibrium | None = None

@@ -82,7 +82,7 @@ struct OwnRateState
     double rateBefore = 0.0;     ///< Delivered over the round trip before the last [bit/s]
     double flat = 0.0;           ///< Round trips of the start without growth
     double free = 0.0;           ///< Round trips without a queue
-    double emptied = 0.0;        ///< How often the queue ran empty by itself; half of it is forgotten each period
+    double emptied = 0.0;        ///< Number of times that the queue ran empty by itself; half of it is forgotten each period
     double lowestBefore = 0.0;   ///< Least RTT of the period before [s]
     double lostBytes = 0.0;      ///< -1: not known yet
     double lostBase = 0.0;       ///< Lost when there was no excess of losses last [byte]
