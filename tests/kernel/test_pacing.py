@@ -96,8 +96,9 @@ def test_flows_through_one_bottleneck_are_those_of_the_packet_engine() -> None:
     alone = (packet.time_s > 8.0) & (packet.time_s < 16.0)  # the window beneath grows slowly at first
     throughput = [each.series["delivered"][0, alone].mean() for each in (packet, kernel)]
     assert throughput[1] == pytest.approx(throughput[0], rel=0.03)
-    # the kernel's is TCP's smoothed RTT
-    mine, theirs = (np.nanmedian(each.series["rtt"][0, np.abs(each.time_s - 5.0) < 2.0]) for each in both)
+    # The kernel's is TCP's smoothed RTT. The guest's interpreter takes other times with another environment, so that
+    # medians of the first seconds are from 30.9 to 33.8 ms; means of these stay within 0.2 ms.
+    mine, theirs = (np.nanmean(each.series["rtt"][0, alone]) for each in both)
     queue = netctrl.pacing(mode="own-rate", bottleneck_bit_per_s=20e6).certificate.equilibrium.queue_s
     assert 0.9 * queue < mine - 0.02 < 1.5 * queue
     assert 0.9 * queue < theirs - 0.02 < 2.2 * queue  # an agent's, over Cubic's window
