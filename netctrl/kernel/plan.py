@@ -149,9 +149,9 @@ class PlanWriter:
         self._namespaces += 1
         return self._namespaces - 1
 
-    def sysctl(self, namespace: int, name: str, value: str) -> None:
-        """Write a file of /proc/sys."""
-        self._add(_Kind.SYSCTL, struct.pack("=I", namespace) + f"/proc/sys/{name}\0{value}\0".encode())
+    def sysctl(self, namespace: int, name: str, value: str, folder: str = "/proc/sys") -> None:
+        """Write a file of /proc/sys, or of another folder."""
+        self._add(_Kind.SYSCTL, struct.pack("=I", namespace) + f"{folder}/{name}\0{value}\0".encode())
 
     def request(self, namespace: int, message: bytes, note: str) -> None:
         """Send a message of `netctrl.linux.kernel.messages`; a refusal ends the run, with the note."""

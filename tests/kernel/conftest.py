@@ -18,11 +18,8 @@ def scenario_of() -> Callable[..., Any]:
     """A scenario of one link, 10 Mbit/s and 10 ms, with TCP flows of 20 ms; options are of both."""
 
     def made(queue: Any = None, *others: Any, duration: str = "5s", seed: int = 1, **options: Any) -> Any:
-        flows = {
-            name: options.pop(name)
-            for name in ("count", "sender", "rtt", "ecn", "offers", "start", "receive_window")
-            if name in options
-        }
+        own = set(Flow.__struct_fields__) - set(Link.__struct_fields__)
+        flows = {name: options.pop(name) for name in own & set(options)}
         line = {"capacity": "10Mbit", "delay": "10ms", "buffer": "100kB"} | options
         line |= {} if queue is None else {"queue": queue}
         group = Flow(id="flows", path=("line",), **{"rtt": "20ms", "count": 5, "sender": "cubic"} | flows)

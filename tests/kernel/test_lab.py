@@ -206,6 +206,18 @@ def test_a_receive_window_bounds_what_a_round_trip_carries(scenario_of) -> None:
     assert result["goodput", result.flows[0]] == pytest.approx(8.0 * 200e3 / 0.0402, rel=0.04)
 
 
+def test_cubic_s_slow_start_loses_as_on_packets_with_hystart_and_without(scenario_of) -> None:
+    """Over 100 Mbit/s, 30 ms and a buffer of one product: 26 packets, and 707."""
+    lost = {}
+    for start in ("hystart", "standard"):
+        flow = {"count": 1, "rtt": "30ms", "slow_start": start, "delayed_acks": True, "ecn": False}
+        scenario = scenario_of(capacity="100Mbit", buffer="375kB", duration="4s", **flow)
+        found = [netctrl.simulate(scenario, engine) for engine in ("kernel", "packet")]
+        lost[start] = [float(each.series["lost"].sum()) for each in found]
+        assert lost[start][0] == pytest.approx(lost[start][1], rel=0.03)
+    assert lost["standard"][0] > 10.0 * lost["hystart"][0]
+
+
 def test_web_sessions_go_on_until_the_end(scenario_of) -> None:
     result = netctrl.simulate(scenario_of(None, WEB, count=1, capacity="100Mbit", duration="30s"), "kernel")
     # 20 sessions with pages of two objects each half second and a little.

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from netctrl.laws.record import as_record, width
-from netctrl.laws.tcp.sender import Acked
+from netctrl.laws.tcp.sender import SLOW_STARTS, Acked
+from netctrl.laws.tcp.slow_start import SlowStart, slow_start
 
 HEADER = 40
 NS = 1e9
@@ -29,6 +30,7 @@ class Flow:
     law: Any
     line: int
     state: Any = None
+    start: Any = None
     connected: bool = False
     una: int = 0
     next: int = 0
@@ -107,9 +109,19 @@ class Flow:
         return True
 
 
-def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: int, first: float, end: int) -> Any:
+def run(
+    law: Any,
+    lines: list[int],
+    rate: int,
+    delay: int,
+    buffer: int,
+    size: int,
+    first: float,
+    end: int,
+    slow_start_by: str,
+) -> Any:
     """`lines`: what acknowledgements of each flow take [ns]; flows start at k ms. Returns flows, and the link."""
-    flows = [Flow(law, line) for line in lines]
+    flows, number = [Flow(law, line) for line in lines], SLOW_STARTS.index(slow_start_by)
     events: list[tuple] = []
     serial = 0
     waiting: list[tuple[int, int]] = []
@@ -278,7 +290,12 @@ def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: in
             if before == "timeout" or (2.0 * in_flight >= window if slow else in_flight + 1.0 > window):
                 most = newly if not slow else 1 if before == "timeout" else 2
                 acked = Acked(float(min(newly, most)), now / NS - flow.state.cut_s, flow.state.rtt, True)
+                ends = inf
+                if slow:
+                    packets, ends = slow_start(number, flow.start, flow.state, acked, float(newly))
+                    acked = acked._replace(packets=packets)
                 flow.law.grow(flow.state, acked)
+                flow.state.threshold = min(flow.state.threshold, ends)
         if flow.mode == "recovery":
             reduce(flow, delivered, newly > 0 and len(flow.missing) <= already)
         offer(now, flow, f)
@@ -325,6 +342,7 @@ def run(law: Any, lines: list[int], rate: int, delay: int, buffer: int, size: in
     for f, flow in enumerate(flows):
         flow.state = as_record(law.state, np.zeros(width(law.state)))
         flow.state.window, flow.state.threshold, flow.state.min_rtt = first, inf, inf
+        flow.start = as_record(SlowStart, np.zeros(width(SlowStart)))
         plan(f * 1_000_000, -1, f)
     while events and events[0][0] <= end:
         now, kind, place, _, what = heapq.heappop(events)

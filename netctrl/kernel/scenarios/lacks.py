@@ -8,7 +8,7 @@ from netctrl.core.errors import NetctrlError
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
-from netctrl.laws.rate.records import FastSender, KernelTcp, sender_name
+from netctrl.laws.rate.records import FastSender, KernelTcp, sender_name, window_of
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.scenario.links import MIN_RTO, impairments
 from netctrl.scenario.network.graph import graph_of
@@ -34,6 +34,8 @@ def scenario_lacks(scenario: Scenario) -> str | None:
     for group in scenario.flows:
         if (missing := _group_lacks(scenario, group)) is not None:
             return missing
+    if len({group.slow_start == "standard" for group in scenario.flows if window_of(group.sender) == "cubic"}) > 1:
+        return "cubic with HyStart beside cubic without it (flows.slow_start)"
     for link in scenario.links:
         kept = {**impairments(link), "trace": "traces", "pfc": "priority flow control"}
         for name, what in kept.items():
@@ -55,6 +57,9 @@ def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
         return f"packets of several sizes (flows.{group.id}.packet_size)"
     if group.offload:
         return f"segmentation offload (flows.{group.id}.offload)"
+    cubic = window_of(group.sender) == "cubic"
+    if group.slow_start not in (None, "standard", "hystart" if cubic else None):
+        return f"{group.slow_start} for {sender_name(group.sender)} (flows.{group.id}.slow_start)"
     if group.rtt_noise > 0.0:
         return f"{NOISE} (flows.{group.id}.rtt_noise)"
     if not isinstance(group.offers, DATAGRAMS):
@@ -109,6 +114,8 @@ def network_lacks(scenario: Scenario) -> str | None:
     if isinstance(scenario.control, Backpressure):
         return "backpressure, which looks at each moment into the next queues"
     for each in tcp_of(scenario):
+        if each.slow_start is not None:
+            return f"a choice of slow start in the place of demands (flows.{each.id}.slow_start)"
         if each.sender not in CONGESTION_CONTROLS and not isinstance(each.sender, KernelTcp):
             return f"{sender_name(each.sender)} in the place of demands (flows.{each.id})"
         if isinstance(each.offers, Web):

@@ -30,7 +30,7 @@ from netctrl.kernel.scenarios.rater import rater_program
 from netctrl.kernel.scenarios.senders import kernel_sender
 from netctrl.kernel.scenarios.traffic import page_draws, udp_times
 from netctrl.kernel.scenarios.wiring import LONG, Wiring, delay_options, rate_options
-from netctrl.laws.rate.records import sender_name
+from netctrl.laws.rate.records import sender_name, window_of
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.messages import CHANGE, ROOT
 from netctrl.linux.kernel.queue_options import netem_options
@@ -151,6 +151,8 @@ class KernelPlan:
         links = self.scenario.links
         for link in links:
             self.wires.link(link, self._sends(link.id, link.capacity))
+        if any(window_of(group.sender) == "cubic" and group.slow_start == "standard" for group in self.scenario.flows):
+            self.writer.sysctl(self.wires.namespace(), "hystart", "0", "/sys/module/tcp_cubic/parameters")
         rows = 0
         for number, (group, draw) in enumerate(zip(self.scenario.flows, draws, strict=True)):
             if group.id in gated_groups(self.scenario):

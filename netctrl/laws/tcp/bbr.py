@@ -14,8 +14,8 @@ import numpy as np
 
 from netctrl.core.jit import njit
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
+from netctrl.laws.rate.pieces import at_once
 from netctrl.laws.record import compiled_view, row_names, width
-from netctrl.laws.tcp.pieces import at_once
 
 _ROUNDS, MARKS = 10, 64
 

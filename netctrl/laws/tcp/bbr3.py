@@ -17,10 +17,10 @@ import numpy as np
 
 from netctrl.core.jit import njit
 from netctrl.laws.rate.law import Allowed, RateLaw, Sample
+from netctrl.laws.rate.pieces import at_once, on_short_path
 from netctrl.laws.record import compiled_view, width
 from netctrl.laws.tcp.bbr import EXTRA_ROUNDS, EXTRA_S, MARGIN, MARKS, MARKS_PER_RTT, ROUNDING, hear_ahead, mark_before
 from netctrl.laws.tcp.bbr3_state import Bbr3State
-from netctrl.laws.tcp.pieces import at_once, on_short_path
 
 STARTUP, DRAIN, DOWN, CRUISE, REFILL, UP, PROBE_RTT = range(7)
 _NONE, _STARTING, _ANSWERED, _STOPPING, _REFILLING = range(5)

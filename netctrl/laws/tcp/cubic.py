@@ -69,23 +69,12 @@ class CubicState(TcpWindow):
     """Reno's window [packet]"""
     friendly_counted: float
     """Acknowledged since that grew last [packet]"""
-    round_s: float
-    """When a round trip of slow start began [s]"""
-    answer_s: float
-    """When an acknowledgement came that was close behind the one before [s]"""
-    least: float
-    """Least RTT of this round trip [s]"""
-    samples: float
-    """Acknowledgements in it"""
-    full: float
-    """1: slow start has found the pipe full once"""
 
 
 _FRIENDLY = 1.0 / AIMD  # round trips in which Reno's window grows by a packet; 15/8 in Linux
 _PLATEAU = 100.0  # round trips for a packet more where the curve asks for none
 _UNKNOWN = 20.0  # acknowledged packets for one more, at most, before any loss
 _LEAST = 2.0  # acknowledged packets for one more, at least
-_FEWEST, _SAMPLES, _CLOSE = 16.0, 8.0, 2e-3  # HyStart: packets, acknowledgements, s
 
 
 def _grow(state: CubicState, acked: Acked) -> None:
@@ -99,9 +88,7 @@ def _grow(state: CubicState, acked: Acked) -> None:
     W = state.window
     if state.threshold > W:
         if state.timed_out > 0.0 or state.even > 0.0:
-            state.timed_out = state.highest = state.plateau = state.full = 0.0
-        elif state.full == 0.0:
-            _leave_slow_start(state, acked)
+            state.timed_out = state.highest = state.plateau = 0.0
         state.window = W + acked.packets
         return
     if state.plateau == 0.0:
@@ -135,32 +122,6 @@ def _grow(state: CubicState, acked: Acked) -> None:
         state.counted %= wait
 
 
-@njit(cache=True)
-def _leave_slow_start(state: CubicState, acked: Acked) -> None:
-    """The window is the threshold from now on, once the pipe is full: acknowledgements come closely one after the other
-    for half a round trip, or the least RTT of a round trip is an eighth above the least of all.
-
-    Source: HyStart (Ha, Rhee 2011), with the numbers of Linux, which also has it find the pipe full only once.
-    """
-    now, W = state.cut_s + acked.since, state.window
-    if now - acked.rtt >= state.round_s:  # what is acknowledged was sent in this round trip: the next one begins
-        state.round_s = state.answer_s = now
-        state.least, state.samples = acked.rtt, 0.0
-    if W < _FEWEST:
-        return
-    state.least = min(state.least, acked.rtt)
-    late = state.least > state.min_rtt + min(max(0.125 * state.min_rtt, 4e-3), 16e-3)
-    if state.samples < _SAMPLES:
-        state.samples += 1.0
-        late = False
-    if now - state.answer_s <= _CLOSE:
-        state.answer_s = now
-        # What the network may hold back of a train is a millisecond, or 2^18 bytes at the rate of sending.
-        late = late or now - state.round_s > 0.5 * (state.min_rtt + min(1e-3, 90.0 * acked.rtt / W))
-    if late:
-        state.full, state.threshold = 1.0, W
-
-
 def _cut(state: CubicState) -> None:
     """W_max is W before a loss, or with fast convergence (1 + β)/2 of it: RFC 9438, sections 4.6 and 4.7."""
     W = state.window
@@ -171,4 +132,4 @@ def _cut(state: CubicState) -> None:
     state.plateau = 0.0
 
 
-CUBIC = TcpSender("cubic", CubicState, _grow, _cut)
+CUBIC = TcpSender("cubic", CubicState, _grow, _cut, slow_start="hystart")

@@ -88,4 +88,4 @@ def _cut(state: LedbatState) -> None:
     state.window = max(0.5 * state.window, _LEAST)
 
 
-LEDBAT = TcpSender("ledbat++", LedbatState, _grow, _cut)
+LEDBAT = TcpSender("ledbat++", LedbatState, _grow, _cut, slow_start=None)

@@ -11,12 +11,15 @@ from netctrl.core.jit import by_number, njit
 from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.record import as_record, compiled_view, width
 from netctrl.laws.tcp.sender import TcpWindow
+from netctrl.laws.tcp.slow_start import SlowStart, slow_start
 
 WINDOWS = TCP_SENDERS.usable()
 """Names of laws; a kernel takes their places."""
 _SENDERS = [TCP_SENDERS[name] for name in WINDOWS]
 WIDTH = max(width(each.state) for each in _SENDERS)
 """Length of a row: what the law with the most needs."""
+LONGEST = WIDTH + width(SlowStart)
+"""The same, with `SlowStart` behind it."""
 EXACT = frozenset(each.name for each in _SENDERS if each.echo is not None)
 """Laws whose receivers echo each packet's mark."""
 SCALABLE = frozenset(each.name for each in _SENDERS if each.scalable)
@@ -53,3 +56,13 @@ def mark_acts(**options: Any) -> tuple[Any, Any]:
     mark = {k: _on_row(each.state, each.mark or each.cut, options) for k, each in enumerate(_SENDERS)}
     echo = {k: _on_row(each.state, each.echo, options) for k, each in enumerate(_SENDERS) if each.echo is not None}
     return by_number(mark, "row", **options), by_number(echo, "row, echoed", **options)
+
+
+def slow_start_act(**options: Any) -> Any:
+    """`slow_start(number, row, acked, newly)`, as in `netctrl.laws.tcp.slow_start`, on rows as long as LONGEST."""
+    start, window, act = compiled_view(SlowStart), compiled_view(TcpWindow), njit(slow_start, **options)
+
+    def on_row(number, row, acked, newly):
+        return act(number, start(row[WIDTH:]), window(row), acked, newly)
+
+    return njit(on_row, **options)

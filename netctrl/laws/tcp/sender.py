@@ -8,6 +8,9 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any, NamedTuple
 
+SLOW_STARTS = "standard", "hystart", "hystart++"
+"""What slow start ends by, but for losses: nothing else, HyStart as Linux has it, HyStart++ (RFC 9406)."""
+
 
 class TcpWindow:
     """State of all windows; zeros at first, but for the first two, `rtt` and `min_rtt`."""
@@ -74,3 +77,5 @@ class TcpSender(NamedTuple):
     scalable: bool = False
     """Its packets are of L4S, ECT(1): mark is called at each mark, but while losses are repaired, and spaces cuts
     itself; grow is called with what is acknowledged without a mark, whatever was cut (RFC 9331)."""
+    slow_start: str | None = "standard"
+    """One of SLOW_STARTS, unless a flow says another; None: it has its own."""

@@ -56,4 +56,4 @@ def _cut(state: VegasState) -> None:
     state.window = reno_cut(state.window)
 
 
-VEGAS = TcpSender("vegas", VegasState, _grow, _cut)
+VEGAS = TcpSender("vegas", VegasState, _grow, _cut, slow_start=None)

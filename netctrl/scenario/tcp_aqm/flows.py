@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.rate.records import Sender, rate_record, read_sender, scheme_of, sender_name, window_of
+from netctrl.laws.tcp.sender import SLOW_STARTS
 from netctrl.laws.window.records import law_of
 from netctrl.model.io.fields import (
     Duration,
@@ -20,6 +21,7 @@ from netctrl.model.io.fields import (
     instant,
     label,
     number,
+    one_of,
     optional,
     packet_bytes,
     packet_bytes_or_none,
@@ -157,6 +159,10 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     offload: bool = False
     """Whether paced senders send a millisecond's data at once, two packets at least and 64 kB at most, as Linux does
     with segmentation offload (packet engine)."""
+    slow_start: Literal["standard", "hystart", "hystart++"] | None = None
+    """What ends slow start before a loss: standard, nothing; hystart, as in Linux; hystart++, as in RFC 9406. null: the
+    law's, hystart for cubic and standard for others. vegas and ledbat++ have their own. Packet engine; the kernel has
+    hystart for cubic only, and standard for all of its flows or none."""
     expected: Demand | None = None
     """What laws of link rates assume that all these flows send together; null: their offers, if these are a demand."""
     classes: int | None = None
@@ -171,6 +177,7 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
         weight = number("a weight from 0.01 to 100", at_least=0.01, at_most=100.0)
         read_fields(self, priority=whole(0, 63), weight=weight, packet_size=optional(size))
         read_fields(self, receive_window=optional(size), delayed_acks=flag, offload=flag)
+        read_fields(self, slow_start=optional(one_of(*SLOW_STARTS)))
         fewer = whole(1, self.count, "a whole number of classes, at most the number of flows,")
         read_fields(self, classes=optional(fewer))
         self._read_sender()
@@ -181,8 +188,8 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
             check_columns("offers.rates", self.offers.rates, self.count)
         if self.split is not None and not (isinstance(self.offers, Demand) or (self.bulk and self.host is None)):
             raise InvalidValue("split", "several ways", "nothing but for demands and for data without a host's port")
-        for name in ("packet_size", "classes", "receive_window", "delayed_acks", "offload"):
-            on_pages = isinstance(self.offers, Web) and name not in ("delayed_acks", "offload")
+        for name in ("packet_size", "classes", "receive_window", "delayed_acks", "offload", "slow_start"):
+            on_pages = isinstance(self.offers, Web) and name in ("packet_size", "classes", "receive_window")
             if getattr(self, name) not in (None, False) and (on_pages or not self.answered):
                 raise InvalidValue(name, getattr(self, name), "nothing but for flows of data")
         if scheme_of(self.sender) is not None:
@@ -193,6 +200,8 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
                     raise InvalidValue(name, getattr(self, name), "nothing for a data centre's sender")
         if self.offload and rate_record(self.sender) is None:
             raise InvalidValue("offload", True, f"false: nothing paces flows of {self.kind}")
+        if self.slow_start is not None and window_of(self.sender) is None:
+            raise InvalidValue("slow_start", self.slow_start, f"nothing: {self.kind} has no window law")
 
     def _read_sender(self) -> None:
         if self.answered:

@@ -25,6 +25,7 @@ def flow_only(group: Flow) -> tuple[str, str] | None:
         "receive_window": "receivers with windows",
         "delayed_acks": "delayed acknowledgements",
         "offload": "segmentation offload",
+        "slow_start": "a slow start of their own choice",
         "packet_size": "packets of several sizes",
         "split": "flows over several ways",
     }

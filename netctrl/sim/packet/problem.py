@@ -14,7 +14,7 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.aqm.records import DropTailQueue
 from netctrl.laws.rate.records import scheme_of
 from netctrl.laws.rate.regulated import RegulatedSender
-from netctrl.laws.tcp.rows import WIDTH
+from netctrl.laws.tcp.rows import LONGEST
 from netctrl.scenario.links import Link
 from netctrl.scenario.network.plan import FlowLinks, Ways
 from netctrl.scenario.scenario import Scenario
@@ -197,7 +197,7 @@ def first_state(
         meta=meta,
         route=traffic.route,
         ways=traffic.ways,
-        window=np.zeros((F, WIDTH)),
+        window=np.zeros((F, LONGEST)),
         allowed=allowed,
         rate=rate,
         settings=settings,

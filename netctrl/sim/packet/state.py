@@ -40,7 +40,7 @@ FLOW = columns(
     "undo_window undo_threshold rto_at timer armed rto size last_bytes write most pacer exact ring mask ecn law "
     "generation session start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry "
     "woken priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed "
-    "told opens gate under_way listed delays_acks answers planned offload piece"
+    "told opens gate under_way listed delays_acks answers planned offload piece slow_start"
 )
 """From `una` to `reduced` 0 as a connection begins. `write`: segments of each write of a program, or 0; `most`: what
 the receiver takes beyond `una` [segment]; `limited`: the segment up to which data were short; `used`: what was in

@@ -12,7 +12,7 @@ from netctrl.laws.tcp.sender import Acked
 
 def begun(window: float, highest: float = 0.0, threshold: float = 0.0) -> np.record:
     state = as_record(CubicState, np.zeros(width(CubicState)))
-    state.window, state.highest, state.threshold, state.min_rtt, state.full = window, highest, threshold, inf, 1.0
+    state.window, state.highest, state.threshold, state.min_rtt = window, highest, threshold, inf
     return state
 
 
@@ -68,7 +68,7 @@ def test_the_reno_friendly_line_begins_at_the_window_after_the_cut():
 
 def test_a_fluid_s_window_is_on_the_curve():
     """The same in parts of packets: within 3 C |t − K| R², .23 packets, of the curve; after 20 round trips of 10 ms on
-    the line, 7 + 20 · .9/1.7 = 17.588 packets. HyStart has nothing to go by."""
+    the line, 7 + 20 · .9/1.7 = 17.588 packets."""
     state, rtt, begins = begun(80.0, 100.0), 0.3, 0.3
     state.even = 1.0
     CUBIC.cut(state)
@@ -81,11 +81,6 @@ def test_a_fluid_s_window_is_on_the_curve():
     CUBIC.cut(state)
     assert (state.window, state.highest) == (7.0, 8.5)
     assert followed(state, rtt, 21 * rtt, rtt, 1e-4) == pytest.approx(7.0 + 20 * 0.9 / 1.7, abs=0.06)
-    state = in_slow_start(5000.0, [0.04], 1e-3)
-    state.even = 1.0
-    for k in range(100):
-        CUBIC.grow(state, Acked(1.0, 1.0 + 1e-3 * k, 0.04 + 1e-3 * k, True))
-    assert (state.full, state.window) == (0.0, 5101.0)
 
 
 def test_a_curve_that_rises_by_a_packet_lets_it_grow_in_a_window():
@@ -114,36 +109,6 @@ def test_after_slow_start_the_curve_begins_at_its_end():
     assert (fresh.window, fresh.plateau) == (11.0, 0.0)
 
 
-def in_slow_start(window: float, rtts: list[float], spacing: float) -> np.record:
-    """After acknowledgements in one round trip, of which the first tells the least RTT of all [s]."""
-    state = begun(window, threshold=inf)
-    state.full, state.min_rtt = 0.0, rtts[0]
-    for k, rtt in enumerate(rtts):
-        CUBIC.grow(state, Acked(1.0, 1.0 + k * spacing, rtt, True))
-    return state
-
-
-def test_slow_start_ends_when_acknowledgements_come_for_half_a_round_trip():
-    """Closely one after the other, with RTTs of 40 ms, and 90 · .04/W < 1 ms: after 20 ms and that. 2.1 ms apart they
-    aren't a train, and a window below 16 is never full."""
-    for packets, ends in ((21, False), (22, True)):
-        state = in_slow_start(5000.0, [0.04] * packets, 1e-3)
-        assert state.full == ends
-        assert state.threshold == (5021.0 if ends else inf)
-    assert in_slow_start(5000.0, [0.04] * 18, 2.1e-3).full == 0.0
-    assert in_slow_start(4.0, [0.04] * 11, 1.9e-3).full == 0.0
-
-
-def test_slow_start_ends_when_a_round_trip_is_an_eighth_above_the_least():
-    """By 4 ms at least, once eight were seen: 40 ms, then a round trip of 44.9 or 45.1."""
-    for later, ends in ((0.0449, False), (0.0451, True)):
-        state = in_slow_start(20.0, [0.04], 0.0)
-        for k in range(9):
-            assert state.full == 0.0
-            CUBIC.grow(state, Acked(1.0, 1.05 + 2.5e-3 * k, later, True))
-        assert state.full == ends
-
-
 def test_a_pause_keeps_the_curve_and_a_time_out_forgets_it():
     state = begun(80.0, 100.0)
     CUBIC.cut(state)
@@ -154,4 +119,4 @@ def test_a_pause_keeps_the_curve_and_a_time_out_forgets_it():
     assert (state.window, state.highest, state.plateau, state.until) == (25.0, *known)
     state.timed_out = 1.0
     acknowledged(state, 5, 2.0)
-    assert (state.window, state.highest, state.plateau, state.full) == (30.0, 0.0, 0.0, 0.0)
+    assert (state.window, state.highest, state.plateau) == (30.0, 0.0, 0.0)

@@ -18,6 +18,7 @@ from netctrl.laws.aqm.red import RedQueue
 from netctrl.laws.aqm.threshold import ThresholdQueue
 from netctrl.laws.rate.cap import CapSender
 from netctrl.laws.rate.paced import PacedSender
+from netctrl.laws.tcp.sender import SLOW_STARTS
 from netctrl.scenario.links import Change, Link
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
@@ -54,21 +55,24 @@ def scenario(links, *flows, duration=60.0, **changed) -> Scenario:
     packets=st.integers(2, 60),
     trips=st.lists(st.integers(2_000_000, 80_000_000), min_size=1, max_size=3),
     law=st.sampled_from(["reno", "htcp", "cubic", "vegas", "dctcp"]),
+    start=st.sampled_from([None, *SLOW_STARTS]),
 )
-@settings(max_examples=25, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
-def test_each_segment_is_sent_when_a_plain_computation_sends_it(rate, packets, trips, law):
+@settings(max_examples=40, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
+def test_each_segment_is_sent_when_a_plain_computation_sends_it(rate, packets, trips, law, start):
     """Rings, counters and lists against sets and sums: segments sent, sent again, cuts, timeouts, and drops, to one."""
     delay, end = 1_000_000, 3_000_000_000
     link = line(capacity=float(rate), delay=delay / 1e9, buffer=float(packets * SIZE))
-    groups = [
-        bulk(id=f"f{f}", rtt=(trip + 2 * delay) / 1e9, start=f * 1e-3, sender=law) for f, trip in enumerate(trips)
-    ]
+    own = TCP_SENDERS[law].slow_start
+    start = None if own is None else start
+    fields = {"sender": law, "slow_start": start}
+    groups = [bulk(id=f"f{f}", rtt=(trip + 2 * delay) / 1e9, start=f * 1e-3, **fields) for f, trip in enumerate(trips)]
     ready = packet_problem(scenario(link, *groups, duration=end / 1e9, interval=0.1))
     ready.state.agenda[:, 2] = np.arange(len(trips))
     ready.state.agenda[:, 0] = 1_000_000 * np.arange(len(trips))  # at the link, not at the host
     state = run_packets(ready, 10.0)
     lines = [int(row[FLOW["line_delay"]]) for row in state.flow]
-    flows, other = plain(TCP_SENDERS[law], lines, rate, delay, packets * SIZE, SIZE, 10.0, end)
+    by = start or own or "standard"
+    flows, other = plain(TCP_SENDERS[law], lines, rate, delay, packets * SIZE, SIZE, 10.0, end, by)
     for row, flow in zip(state.flow, flows, strict=True):
         for name, value in (("sent", flow.sent), ("again", flow.again), ("cuts", flow.cuts)):
             assert row[FLOW[name]] == value, name

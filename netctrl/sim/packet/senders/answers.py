@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.record import fields_of
-from netctrl.laws.tcp.rows import mark_acts, window_acts
+from netctrl.laws.tcp.rows import mark_acts, slow_start_act, window_acts
 from netctrl.laws.tcp.sender import Acked, Echoed, TcpWindow
 from netctrl.sim.packet.senders.pacing import begin_pacing, set_pace
 from netctrl.sim.packet.senders.receiver import NOTHING, OF_A_MESSAGE
@@ -73,13 +75,14 @@ F_TIMER, F_ARMED, F_BACKOFF, F_RTO_AT = (FLOW[name] for name in ("timer", "armed
 F_SRTT, F_RTTVAR, F_RTO, F_RING, F_MASK = (FLOW[name] for name in ("srtt", "rttvar", "rto", "ring", "mask"))
 F_ECN, F_REDUCED, F_OUT, F_LAW, F_EXACT = (FLOW[name] for name in ("ecn", "reduced", "out", "law", "exact"))
 F_TIMEOUTS, F_CUTS, F_PACER, F_GROUP = (FLOW[name] for name in ("timeouts", "cuts", "pacer", "group"))
-F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
+F_RTT_SUM, F_RTT_COUNT, F_SLOW_START = FLOW["rtt_sum"], FLOW["rtt_count"], FLOW["slow_start"]
 K_FLOW, K_SEQ, K_INFO, K_BACK = (PACKET[name] for name in ("flow", "seq", "info", "back"))
 M_ACKS, M_MIN_RTO = META["acks"], META["min_rto"]
 
 _NS = 1e9
 _grow, _cut_window = window_acts(**INLINED)
 _mark_window, _echo = mark_acts(**INLINED)
+_slow_start = slow_start_act(**INLINED)
 
 
 @njit(**INLINED)
@@ -174,6 +177,14 @@ def acknowledge(net: PacketState, k: int, now: int, full: int) -> int:
     return NOTHING
 
 
+@njit(**INSIDE)
+def _double(law: int, number: int, row: np.ndarray, acked: Acked, newly: float) -> None:
+    """Slow start that may end before a loss."""
+    packets, threshold = _slow_start(number, row, acked, newly)
+    _grow(law, row, Acked(packets, acked.since, acked.rtt, True))
+    row[W_THRESHOLD] = min(row[W_THRESHOLD], threshold)
+
+
 @njit(**INLINED)
 def _place(net: PacketState, f: int, seq: int) -> int:
     """Where a segment is in the rings."""
@@ -252,8 +263,11 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
         used = max(in_flight, flow[f, F_OUT])
         if before == TIMED_OUT or (2.0 * used >= window if slow else used + 1.0 > window):
             most = newly if not slow else 1 if before == TIMED_OUT else 2  # RFC 3465, sections 2.2 and 2.3
-            since = now / _NS - row[f, W_CUT]
-            _grow(flow[f, F_LAW], row[f], Acked(float(min(newly, most)), since, row[f, W_RTT], True))
+            acked = Acked(float(min(newly, most)), now / _NS - row[f, W_CUT], row[f, W_RTT], True)
+            if slow and flow[f, F_SLOW_START] > 0:
+                _double(flow[f, F_LAW], flow[f, F_SLOW_START], row[f], acked, float(newly))
+            else:
+                _grow(flow[f, F_LAW], row[f], acked)
     if flow[f, F_RECOVERY] == RECOVERY:
         reduce(net, f, delivered, newly > 0 and losing <= 0)
     if flow[f, F_PACER] > 0:

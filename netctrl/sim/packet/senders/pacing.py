@@ -10,9 +10,9 @@ from math import inf
 
 from netctrl.core.jit import INLINED, INSIDE, njit
 from netctrl.laws.rate.law import Sample
+from netctrl.laws.rate.pieces import at_once, on_short_path
 from netctrl.laws.rate.rows import ALLOWED, rate_acts
 from netctrl.laws.record import fields_of
-from netctrl.laws.tcp.pieces import at_once, on_short_path
 from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.sim.packet.state import FLOW, WAKE, PacketState, plan
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
+from netctrl.core.register import TCP_SENDERS
 from netctrl.laws.rate.records import RATE_LAWS, rate_record, window_of
 from netctrl.laws.rate.rows import ALLOWED_WIDTH
 from netctrl.laws.tcp.rows import EXACT, SCALABLE, WINDOWS
+from netctrl.laws.tcp.sender import SLOW_STARTS
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Web, Writes
@@ -21,6 +23,10 @@ def set_sender(row: np.ndarray, group: Flow) -> None:
     row[FLOW["exact"]] = window in EXACT
     scalable = SCALABLE_ECN if window in SCALABLE else CLASSIC_ECN
     row[FLOW["ecn"]] = scalable if group.hears_marks else NO_ECN
+    if window is not None and (own := TCP_SENDERS[window].slow_start) is not None:
+        row[FLOW["slow_start"]] = SLOW_STARTS.index(group.slow_start or own)
+    elif group.slow_start is not None:
+        raise InvalidValue(f"flows.{group.id}.slow_start", group.slow_start, f"nothing: {window} has its own")
     if rate is not None:
         row[FLOW["pacer"]] = 1 + next(k for k, each in enumerate(RATE_LAWS) if each.record is type(rate))
 
