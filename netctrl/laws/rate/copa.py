@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from netctrl.laws.rate.law import RateLaw, RateSender, SenderRecord
+from netctrl.model.io.fields import flag, read_fields
 
 
 class CopaSender(SenderRecord, frozen=True, kw_only=True, tag="copa"):
-    """Copa, without its mode beside senders that fill buffers.
+    """Copa.
 
     Source: Arun, Balakrishnan, NSDI 2018.
     """
+
+    competitive: bool = False
+    """Whether it becomes as greedy as Reno where the queue is never nearly empty."""
+
+    def __post_init__(self) -> None:
+        read_fields(self, competitive=flag)
 
 
 def _law() -> RateLaw:

@@ -13,6 +13,7 @@ from netctrl.sim.packet.run import simulate_packets
 
 RATE, RTT = 5e7, 0.04
 BDP = RATE * RTT / 8.0
+COMPETITIVE = {"kind": "copa", "competitive": True}
 
 
 def run(
@@ -78,6 +79,28 @@ def test_copa_bears_losses_and_gives_way_to_those_who_fill_buffers():
     """It answers delay alone; without the mode of section 2.2 it has its few packets of a queue that Cubic keeps."""
     assert run("copa", loss=0.01)["utilization", "line"] > 0.95
     assert share(run("copa", beside="cubic", bdps=4.0)) < 0.1
+
+
+def test_copa_takes_its_share_beside_those_who_fill_buffers_where_it_competes():
+    """Section 2.2: 1/δ moves as Reno's window, which keeps as many packets in the queue; Cubic grows faster over 250
+    packets a round trip, and its cuts are an empty queue for those who have forgotten one after 10 s."""
+
+    def mean(other: str, bdps: float) -> float:
+        shares = [share(run(COMPETITIVE, beside=other, bdps=bdps, duration=100.0, seed=s)) for s in (1, 2, 3)]
+        return float(np.mean(shares))
+
+    assert mean("reno", 1.0) == pytest.approx(0.45, abs=0.1)
+    assert mean("reno", 4.0) == pytest.approx(0.45, abs=0.1)
+    assert 0.2 < mean("cubic", 1.0) < 0.5
+    assert mean("cubic", 4.0) < 0.2
+
+
+def test_two_copas_see_that_nobody_fills_the_buffer_and_ten_do_not():
+    """Their queue is nearly empty each 4.8 round trips where five are allowed: of ten one misses that sooner or later,
+    and what it puts into the queue then hides from all that it would be empty."""
+    for count, least, most in ((2, 0.8, 1.5), (10, 5.0, 50.0)):
+        own, taken = (run(sender, bdps=4.0, count=count)["backlog", "line"] for sender in ("copa", COMPETITIVE))
+        assert least * own < taken < most * own
 
 
 def test_ledbat_adds_sixty_milliseconds_of_its_own_and_leaves_the_rest_to_others():
