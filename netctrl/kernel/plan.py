@@ -62,6 +62,7 @@ class _Kind(IntEnum):
     RUN = 11
     WEB = 12
     CAPTURE = 13
+    GATE = 14
 
 
 class Answer(IntEnum):
@@ -167,6 +168,23 @@ class PlanWriter:
         """Read these queues' counters, and those of all TCP flows, at each end of an interval."""
         body = struct.pack("=QII", _ns(interval_s), samples, len(queries))
         self._add(_Kind.WATCH, body + b"".join(struct.pack("=III", *each) for each in queries))
+
+    def gate(self, at: tuple[int, int], limit: int, header: int, most: int, rows: np.ndarray) -> None:
+        """Let an interface, whose queue is in a `tbf`, send so many bytes at given times; one that waits keeps them.
+
+        Parameters
+        ----------
+        at : tuple of int
+            Namespace, and index of the interface.
+        limit : int
+            Of a FIFO in the `tbf`, each change of which sets it.
+        header, most : int
+            What is added to each packet, and the size of the longest one [byte].
+        rows : array, (N, 2)
+            Times [ns], and what may be sent then [byte].
+        """
+        head = struct.pack("=IIIIII", *at, limit, header, most, len(rows))
+        self._add(_Kind.GATE, head + rows.astype("=u8").tobytes())
 
     def tcp_sink(self, namespace: int, port: int, congestion: str, window: int = 0) -> None:
         """Take TCP connections, and discard their data; a congestion control such as dctcp is one of both ends.

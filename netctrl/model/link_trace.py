@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from math import ceil
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ _MAX_BYTES = 2**26
 _MAX_MS = 10**9
 _PACKET_BYTES = 1504  # of mahimahi: an MTU and the header of its tunnel device
 _HEADER_BYTES = 4
+_STEP_NS = 250_000
 
 
 class LinkTrace(NamedTuple):
@@ -200,3 +202,17 @@ def trace_bits(trace: TraceOfLink, times_s: np.ndarray) -> np.ndarray:
     ends = trace.interval_s * np.arange(len(bits))
     turns, rest = np.divmod(np.asarray(times_s), ends[-1])
     return turns * bits[-1] + np.interp(rest, ends, bits)
+
+
+def deliveries(trace: TraceOfLink, duration_s: float) -> np.ndarray:
+    """When a link can have sent more [ns], and how much [byte], (N, 2): of rates, each quarter of a millisecond."""
+    if isinstance(trace, LinkTrace):
+        times, count = np.unique(np.rint(1e6 * trace.times_ms).astype(np.int64), return_counts=True)
+        turns = np.arange(ceil(duration_s / trace.duration_s))
+        at = (turns[:, None] * times[-1] + times).ravel()
+        size = np.tile(count * round(trace.packet_size_bytes), len(turns))
+    else:
+        at = _STEP_NS * np.arange(1, round(1e9 * duration_s) // _STEP_NS + 1)
+        size = np.diff(np.floor(trace_bits(trace, 1e-9 * at) / BITS_PER_BYTE), prepend=0.0).astype(np.int64)
+    used = (at > 0) & (at <= 1e9 * duration_s) & (size > 0)
+    return np.column_stack([at[used], size[used]])

@@ -14,7 +14,8 @@ from places import EXPERIMENTS
 import netctrl
 from netctrl.core.errors import FileError, InvalidValue
 from netctrl.model.datasets import data_path
-from netctrl.model.link_trace import LinkTrace, link_trace_of, read_link_trace
+from netctrl.model.link_trace import LinkTrace, deliveries, link_trace_of, read_link_trace, trace_bits
+from netctrl.model.trace import RateTrace
 from netctrl.sim.fluid.traffic import link_rates
 
 OWN = netctrl.pacing(mode="own-rate").law
@@ -68,6 +69,20 @@ def test_a_known_rate_s_trace_has_its_mean(rate, ms):
     if trace is not None:
         assert abs(len(trace.times_ms) * PACKET_BITS - rate * 1e-3 * ms) <= PACKET_BITS * (1.0 + 1e-6)
         assert (np.diff(trace.times_ms) >= 0).all()
+
+
+def test_deliveries_are_the_opportunities_of_all_turns():
+    found = deliveries(LinkTrace(np.array([0, 4, 4, 10])), 0.025)
+    assert (found[:, 0] / 1e6).tolist() == [4, 10, 10, 14, 20, 20, 24]  # an opportunity at 0 is one at a turn's end
+    assert found[:, 1].tolist() == [3008, 1504, 1504, 3008, 1504, 1504, 3008]
+
+
+def test_deliveries_of_rates_are_never_more_than_these_allow():
+    trace = RateTrace(0.007, ("rate",), 1e6 * np.array([[3.0], [0.0], [11.0]]))
+    at, size = deliveries(trace, 0.1).T
+    short = trace_bits(trace, at / 1e9) / 8.0 - np.cumsum(size)
+    assert (short > -1e-6).all() and (short < 1.0).all()
+    assert not ((at % 21_000_000 > 7_250_000) & (at % 21_000_000 <= 14_000_000)).any()
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <linux/netlink.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/tcp.h>
 #include <net/if.h>
@@ -21,11 +22,13 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/reboot.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -35,7 +38,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NAMESPACE = 1, SYSCTL, NETLINK, CHANGE, WATCH, TCP_SINK, TCP_FLOW, UDP_SINK, UDP_FLOW, PROGRAM, RUN, WEB, CAPTURE };
+enum { NAMESPACE = 1, SYSCTL, NETLINK, CHANGE, WATCH, TCP_SINK, TCP_FLOW, UDP_SINK, UDP_FLOW, PROGRAM, RUN, WEB, CAPTURE, GATE };
 enum { READING = 1, TRANSFER, ARRIVALS, OBJECT, ENDED, FAILED, STATUS, SAID };
 enum { BESIDE, ALONE, PREPARED }; /* programs */
 
@@ -52,6 +55,8 @@ enum { BESIDE, ALONE, PREPARED }; /* programs */
 #define LOOK_NS 10000000ull
 #define SNAP 128u /* of a packet that is captured [byte] */
 #define SECOND 1000000000ull
+#define FRAME 1514u /* longest one without a VLAN's tag [byte] */
+#define TICKS(size) (((size) * 1000 + 63) / 64) /* of as many microseconds */
 #define LINE 3 /* descriptor of a prepared program's line to us */
 #define SO_TXTIME_ 61 /* SO_TXTIME, SCM_TXTIME */
 
@@ -185,6 +190,8 @@ struct udp_flow { uint32_t namespace, stream, to, port, payload, count; uint64_t
 struct program { uint64_t start; uint32_t namespace, way, words, settings; char text[]; };
 struct run { uint64_t duration, grace; };
 struct capture { uint64_t most; uint32_t namespace, index; char file[]; }; /* most [byte] */
+
+struct gate { uint32_t namespace, index, limit, header, most, count; struct { uint64_t at, size; } rows[]; }; /* [byte] */
 
 struct transfer { const struct tcp_flow *flow; int socket; uint32_t number; };
 
@@ -621,6 +628,77 @@ static void *capture(void *what) {
   return NULL;
 }
 
+/* ---- links that may send so much at given times ---- */
+
+/* Change of a token bucket (tbf), which has a token each microsecond and each byte takes one. It fills the bucket. */
+struct bucket {
+  struct nlmsghdr head;
+  struct tcmsg at;
+  struct rtattr kind;
+  char name[4];
+  struct rtattr options, parameters;
+  struct tc_tbf_qopt shape;
+  struct rtattr peak;
+  uint32_t peak_rate[2];
+  struct rtattr most;
+  uint32_t most_size;
+};
+
+static struct tc_stats read_stats(const char *answer, ssize_t size) {
+  struct tc_stats found = {0};
+  struct rtattr *each = (struct rtattr *)(answer + offsetof(struct bucket, kind));
+  for (int left = size - offsetof(struct bucket, kind); RTA_OK(each, left); each = RTA_NEXT(each, left))
+    if (each->rta_type == TCA_STATS) memcpy(&found, RTA_DATA(each), sizeof found);
+  return found;
+}
+
+/* The bucket is filled with what may be sent now, and at once closed again: then each packet counts as more than it holds.
+ * A change alone sends nothing; a frame does that is too long for the bucket, which drops it and looks into its queue.
+ * What is left waits for the rest of a packet that waits, and is lost where none does. */
+static void *gate(void *what) {
+  const struct gate *own = what;
+  uint64_t credit = 0, sent = 0;
+  char answer[8192], frame[FRAME + 4] = {[12] = 0x81}; /* a frame with a VLAN's tag may be so long */
+  enter(own->namespace);
+  CHECK(prctl(PR_SET_TIMERSLACK, 1), "wake in time");
+  int netlink = open_netlink(), raw = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+  CHECK(raw, "open a socket for frames");
+  struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = (int)own->index};
+  struct bucket open = {
+      {sizeof open, RTM_NEWQDISC, NLM_F_REQUEST, 0, 0}, {.tcm_ifindex = (int)own->index, .tcm_parent = TC_H_ROOT},
+      {sizeof open.kind + sizeof open.name, TCA_KIND}, "tbf",
+      {sizeof open - offsetof(struct bucket, options), TCA_OPTIONS},
+      {sizeof open.parameters + sizeof open.shape, TCA_TBF_PARMS},
+      {.rate = {.linklayer = TC_LINKLAYER_ETHERNET, .overhead = own->header, .rate = 1000000},
+       .peakrate = {.linklayer = TC_LINKLAYER_ETHERNET, .rate = UINT32_MAX}, .limit = own->limit},
+      {sizeof open.peak + sizeof open.peak_rate, TCA_TBF_PRATE64}, {0, 1u << 30}, /* no time for any packet */
+      {sizeof open.most + sizeof open.most_size, TCA_TBF_PBURST}, FRAME};
+  struct bucket closed = open;
+  closed.head.nlmsg_flags |= NLM_F_ECHO;
+  closed.shape.rate.mpu = UINT16_MAX;
+  closed.shape.buffer = TICKS(FRAME + own->header);
+  for (uint32_t k = 0; k <= own->count; k++) {
+    if (k) sleep_until(own->rows[k - 1].at);
+    credit += k ? own->rows[k - 1].size : 0;
+    if (credit >= own->most + own->header) { /* a packet that comes while it is open must not be too long for it */
+      open.shape.buffer = TICKS(credit);
+      CHECK(send(netlink, &open, sizeof open, 0), "open a link");
+      if (sendto(raw, frame, sizeof frame, 0, (struct sockaddr *)&to, sizeof to) >= 0 || errno != ENOBUFS)
+        fail("look into the queue of a link");
+    }
+    CHECK(send(netlink, &closed, sizeof closed, 0), "close a link");
+    ssize_t got = recv(netlink, answer, sizeof answer, 0);
+    CHECK(got, "read what a link has sent");
+    errno = ((struct nlmsghdr *)answer)->nlmsg_type == NLMSG_ERROR ? -((struct nlmsgerr *)(answer + NLMSG_HDRLEN))->error : 0;
+    if (errno) fail("open and close a link");
+    struct tc_stats seen = read_stats(answer, got);
+    uint64_t all = seen.bytes + (uint64_t)seen.packets * own->header;
+    credit = seen.qlen ? credit - (all - sent) : 0;
+    sent = all;
+  }
+  return NULL;
+}
+
 /* ---- what happens at given times: readings, changes, ends of flows ---- */
 
 static void *make_changes(void *unused) {
@@ -930,6 +1008,7 @@ int main(void) {
     if (kind == CAPTURE) thread(capture, body);
     if (kind == UDP_FLOW) thread(udp_flow, body);
     if (kind == TCP_FLOW) thread(tcp_flow, &transfers[flow++]);
+    if (kind == GATE) thread(gate, body);
     if (kind == WATCH) thread(watch, body);
     if (kind == WEB) thread(web, body);
     if (kind == PROGRAM && ((struct program *)body)->way != PREPARED) thread(start_program, body);

@@ -37,7 +37,7 @@ def scenario_lacks(scenario: Scenario) -> str | None:
     if len({group.slow_start == "standard" for group in scenario.flows if window_of(group.sender) == "cubic"}) > 1:
         return "cubic with HyStart beside cubic without it (flows.slow_start)"
     for link in scenario.links:
-        kept = {**impairments(link), "trace": "traces", "pfc": "priority flow control"}
+        kept = {**impairments(link), "pfc": "priority flow control"}
         for name, what in kept.items():
             if name == "loss" or (name == "jitter" and link.reorder) or not getattr(link, name):
                 continue

@@ -2,7 +2,8 @@
 
 Each node is a network namespace, each link a pair of veth interfaces. At the link's source is an HTB class of its
 capacity, which keeps no unused time, with the link's queue; at its end netem adds the packet's transmission and the
-link's delay. So a packet that finds an empty queue arrives after length/capacity + delay, as on a wire.
+link's delay. So a packet that finds an empty queue arrives after length/capacity + delay, as on a wire. A trace's
+link has its queue in a token bucket, which a thread of the first process opens at the trace's times.
 
 Flows with the same path and round trip share a host: computing takes no time, so they don't disturb each other. The
 host's own links have no rate. What a flow's round trip has beyond its path's links is the delay of the host's link for
@@ -116,7 +117,7 @@ class KernelPlan:
         self.packet = int(scenario.packet_size)
         self.samples = int(scenario.duration / scenario.interval * (1.0 + 1e-12))
         self.writer = PlanWriter()
-        self.wires = Wiring(self.writer, self.packet)
+        self.wires = Wiring(self.writer, self.packet, scenario.duration)
         self.hosts: dict[tuple, tuple[int, IPv4Address]] = {}
         self.targets: dict[tuple, IPv4Address] = {}
         self.sinks: set[tuple[int, int]] = set()

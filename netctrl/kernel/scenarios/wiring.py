@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from ipaddress import IPv4Address
 from typing import NamedTuple
 
+import numpy as np
+
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.plan import FIRST_NAMESPACE, PlanWriter
-from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, bucket_bytes, discipline_of
+from netctrl.kernel.scenarios.queues import HTB_CLASS, HTB_HANDLE, Discipline, bucket_bytes, discipline_of
 from netctrl.linux.kernel import messages
 from netctrl.linux.kernel.messages import ROOT
-from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions
+from netctrl.linux.kernel.qdisc import HtbClassOptions, HtbOptions, TbfOptions
 from netctrl.linux.kernel.queue_options import netem_options, queue_options
+from netctrl.model.link_trace import LinkTrace, TraceOfLink, deliveries
 from netctrl.scenario.links import Link
 
 LONG = 10_000_000
 """Packets that a queue without a limit of its own holds."""
 _LEAF = 0x00100000  # 10:
 _FIRST_INDEX = 10
+_MTU = 1514
+_EARLY_NS = 777  # nothing else happens then
 _FASTER = 1.0 + 2e-5  # netem's rate: HTB's rounding, of 1 ns a packet, must not make a second queue there
 _SYSCTLS = (
     ("net/ipv6/conf/all/disable_ipv6", "1"),
@@ -37,10 +43,10 @@ class End(NamedTuple):
 
 
 class Wiring:
-    """A plan's nodes and links, as they are added to it; `packet` is the size of packets [byte]."""
+    """A plan's nodes and links, as they are added to it: for packets of a size [byte], a run of a duration [s]."""
 
-    def __init__(self, plan: PlanWriter, packet: float) -> None:
-        self.plan, self.packet = plan, packet
+    def __init__(self, plan: PlanWriter, packet: float, duration: float) -> None:
+        self.plan, self.packet, self.duration = plan, packet, duration
         self.nodes: dict[str, int] = {}
         self.out: dict[str, End] = {}
         """Interface at the source of each link."""
@@ -65,14 +71,25 @@ class Wiring:
         self.arrivals[link.id] = End(there.namespace, index)
 
     def _shape(self, at: End, link: Link, rate: float) -> None:
-        discipline, shaped = discipline_of(link, self.packet), rate_options(rate)
+        discipline, what = discipline_of(link, self.packet), f"limit the rate of {link.id}"
         self.kinds.append(discipline.kind)
-        root = HtbOptions(default_class=1).encode()
-        what = f"limit the rate of {link.id}"
-        self.plan.request(at.namespace, messages.set_queue(at.index, ROOT, HTB_HANDLE, "htb", root), what)
-        self.plan.request(at.namespace, messages.set_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped), what)
+        if link.trace is None:
+            root, shaped = HtbOptions(default_class=1).encode(), rate_options(rate)
+            self.plan.request(at.namespace, messages.set_queue(at.index, ROOT, HTB_HANDLE, "htb", root), what)
+            self.plan.request(at.namespace, messages.set_class(at.index, HTB_HANDLE, HTB_CLASS, "htb", shaped), what)
+        else:
+            root = TbfOptions.desired(8e6, _MTU, 1).encode()
+            self.plan.request(at.namespace, messages.set_queue(at.index, ROOT, HTB_HANDLE, "tbf", root), what)
+            self._follow(at, link.trace, discipline)
         leaf = messages.set_queue(at.index, HTB_CLASS, _LEAF, discipline.kind, discipline.options)
         self.plan.request(at.namespace, leaf, f"put {discipline.kind} on {link.id}")
+
+    def _follow(self, at: End, trace: TraceOfLink, discipline: Discipline) -> None:
+        """Send at a trace's times; a packet that comes then is too late."""
+        header = round(trace.header_bytes) if isinstance(trace, LinkTrace) else 0
+        limit = int.from_bytes(discipline.options[:4], sys.byteorder) if discipline.kind.endswith("fifo") else 0
+        rows = np.maximum(deliveries(trace, self.duration) - [_EARLY_NS, 0], 0)
+        self.plan.gate(at, limit, header, int(self.packet), rows)
 
     def veth(self, source: int, target: int, name: str) -> tuple[End, End]:
         """A new pair of interfaces without a rate."""
@@ -127,10 +144,12 @@ def rate_options(capacity: float) -> bytes:
 def delay_options(link: Link, capacity: float, delay: float, packet: float) -> bytes:
     """Options of the netem at a link's end: transmission and propagation.
 
-    Packets that overtake each other take a full packet's time, as netem's rate would keep them in order.
+    Packets that overtake each other take a full packet's time, as netem's rate would keep them in order. The times of a
+    trace are those at which packets are sent whole.
     """
+    rate = None if link.trace is not None else capacity * _FASTER
     if link.reorder:
-        there = delay + packet * BITS_PER_BYTE / capacity
+        there = delay + (0.0 if rate is None else packet * BITS_PER_BYTE / capacity)
         random = {"jitter_s": link.jitter, "normal": link.spread == "normal", "run": link.loss_run}
         return netem_options(there, None, link.loss, LONG, **random)
-    return netem_options(delay, capacity * _FASTER, link.loss, LONG, run=link.loss_run)
+    return netem_options(delay, rate, link.loss, LONG, run=link.loss_run)
