@@ -77,7 +77,7 @@ def _queues_lack(case: Case) -> str | None:
             return f"{lack} (flows.{group.id})"
     if isinstance(case.design, MpcDesign) and isinstance(case.scenario.control, Track):
         return "rates of flows that an MPC Design sets"
-    found = packet_only(without_rates(case.scenario), DualPi2Queue)
+    found = packet_only(without_rates(case.scenario), DualPi2Queue, traces=True)
     return None if found is None else f"{found[1]} ({found[0]})"
 
 

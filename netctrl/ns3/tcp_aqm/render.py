@@ -17,6 +17,7 @@ from netctrl.core.units import BITS_PER_BYTE
 from netctrl.laws.l4s.dualpi2 import DualPi2Queue
 from netctrl.model.design.design import ArcDesign, ConnetDesign, PacingDesign, Provenance
 from netctrl.model.law import PacingLaw
+from netctrl.model.link_trace import LinkTrace, deliveries
 from netctrl.ns3.cpp import MARKER, nanoseconds
 from netctrl.ns3.links import (
     LINUX_TCP,
@@ -103,7 +104,7 @@ def render(
 
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
-    refuse_packet_only(without_rates(scenario), DualPi2Queue)
+    refuse_packet_only(without_rates(scenario), DualPi2Queue, traces=True)
     size = packet_bytes(scenario)
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")
@@ -244,6 +245,11 @@ def _link(link: Link, scenario: Scenario, paced: tuple[float, bool] | None) -> s
     buffer = None if link.buffer is None else int(link.buffer)
     if buffer is not None and isinstance(scenario.control, Track):
         buffer -= packet_size  # one more waits in the device
+    opportunities: dict[str, Any] = {}
+    if link.trace is not None:
+        at, sizes = deliveries(link.trace, scenario.duration).T.tolist()
+        header = round(link.trace.header_bytes) if isinstance(link.trace, LinkTrace) else 0
+        opportunities = {"header": header, "at": map(str, at), "sizes": map(str, sizes)}
     return record_line(
         "link",
         word(link.id),
@@ -254,6 +260,7 @@ def _link(link: Link, scenario: Scenario, paced: tuple[float, bool] | None) -> s
         delay=nanoseconds(f"links.{link.id}.delay", link.delay),
         buffer=buffer,
         **({} if paced is None else {"nominal": paced[0], "paced": paced[1]}),
+        **opportunities,
         queue=queue,
     )
 

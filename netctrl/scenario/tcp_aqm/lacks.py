@@ -36,11 +36,11 @@ def flow_only(group: Flow) -> tuple[str, str] | None:
     return None
 
 
-def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, str] | None:
+def packet_only(scenario: Any, *queues: type, line: bool = False, traces: bool = False) -> tuple[str, str] | None:
     """The first feature, other than senders, that neither the fluid nor ns-3 supports: its place and description.
 
     `queues` are kinds of several queues or of the kernel that the engine has; with `line` it has traces of links and
-    noise of round trips, too, as the fluid of one link.
+    noise of round trips, too, as the fluid of one link; with `traces` these alone.
     """
     if scenario.control is not None:
         return "control", "controlled rates"
@@ -56,7 +56,7 @@ def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, 
     for link in scenario.links:
         kind = link.queue.__struct_config__.tag
         found = {
-            "trace": (link.trace is not None and not line, "traces of links"),
+            "trace": (link.trace is not None and not (line or traces), "traces of links"),
             **{name: (True, what) for name, what in impairments(link).items()},
             "pfc": (link.pfc is not None, "priority flow control"),
             "queue": (
@@ -70,8 +70,8 @@ def packet_only(scenario: Any, *queues: type, line: bool = False) -> tuple[str, 
     return None
 
 
-def refuse_packet_only(scenario: Any, *queues: type, line: bool = False) -> None:
+def refuse_packet_only(scenario: Any, *queues: type, line: bool = False, traces: bool = False) -> None:
     """InvalidValue for a feature of `packet_only`."""
-    found = packet_only(scenario, *queues, line=line)
+    found = packet_only(scenario, *queues, line=line, traces=traces)
     if found is not None:
         raise InvalidValue(*found, 'a feature of this engine; "packet" supports it')

@@ -41,6 +41,7 @@ struct LinkQueue
     bool samplesProbability = false;  ///< else the part of the packets that the law chose is written
     std::vector<const char*> lawDrops; ///< reasons with which the law drops
     ns3::Ptr<PacerQueueDisc> pacer;    ///< around it; null: none
+    ns3::Ptr<TraceQueueDisc> trace;    ///< the same
 
     /// Lets packets go no faster than at a rate, and than the link does [bit/s].
     void Pace(double rate, double capacity)
@@ -51,10 +52,18 @@ struct LinkQueue
         pacer->SetRate(rate);
     }
 
+    /// Lets packets go at given times, as `TraceQueueDisc` does.
+    void Follow(const std::vector<int64_t>& at, const std::vector<int64_t>& sizes, int64_t header)
+    {
+        trace = ns3::CreateObject<TraceQueueDisc>();
+        trace->SetChild(disc);
+        trace->Follow(at, sizes, header);
+    }
+
     /// What the device is to have.
     ns3::Ptr<ns3::QueueDisc> Root() const
     {
-        return pacer ? ns3::Ptr<ns3::QueueDisc>(pacer) : disc;
+        return trace ? ns3::Ptr<ns3::QueueDisc>(trace) : pacer ? ns3::Ptr<ns3::QueueDisc>(pacer) : disc;
     }
 
     LinkCounters Count() const

@@ -91,6 +91,12 @@ class Record
         return ReadNumbers<Value>(name, Take(name));
     }
 
+    /// Whole numbers between commas, or none.
+    std::vector<int64_t> TakeNumbersOrNone(const std::string& name)
+    {
+        return ReadNumbers<int64_t>(name, Take<std::string>(name, ""));
+    }
+
     template <class Value = double>
     std::vector<Value> ReadNumbers(const std::string& name, const std::string& text) const
     {

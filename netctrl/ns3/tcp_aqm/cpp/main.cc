@@ -37,6 +37,8 @@ using namespace ns3;
 namespace netctrl
 {
 
+constexpr uint64_t kAtOnce = 1'000'000'000'000'000; ///< a packet takes less than half a nanosecond [bit/s]
+
 /// Routers, links, hosts and sinks with their addresses and routes.
 ///
 /// Group g's senders are in 10.x.y.0/24 with x.y = g, a subnet /30 each; its sink is in 11.x.y.0/30, the channel of link
@@ -118,7 +120,12 @@ class Network : public Counted
             line.far.device->SetDataRate(DataRate(kAccessRate)); // acknowledgements never wait
         }
         queues.push_back(MakeQueue(row.queue, row.capacity, row.buffer));
-        if (row.nominal > 0.0)
+        if (row.header >= 0)
+        {
+            queues.back().Follow(row.at, row.sizes, row.header);
+            line.near.device->SetDataRate(DataRate(kAtOnce));
+        }
+        else if (row.nominal > 0.0)
         {
             queues.back().Pace(row.paced ? row.nominal : HUGE_VAL, static_cast<double>(row.capacity));
         }

@@ -41,6 +41,9 @@ struct LinkRow
     /// Around which its rate is controlled [bit/s]; 0: nothing controls it.
     double nominal = From().Take("nominal", 0.0);
     bool paced = From().Take("paced", false); ///< it sends at the rate of its law; else at its capacity
+    std::vector<int64_t> at = From().TakeNumbersOrNone("at"); ///< when it may send [ns]
+    std::vector<int64_t> sizes = From().TakeNumbersOrNone("sizes"); ///< how much then [byte]
+    int64_t header = From().Take("header", int64_t{-1}); ///< which each packet has in addition then; -1: always [byte]
     QueueSettings queue{From().Take("queue"), From().TakeRest()};
 };
 
