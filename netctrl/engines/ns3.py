@@ -23,7 +23,7 @@ from netctrl.scenario.links import Links
 from netctrl.scenario.network.decided import DecidedRates
 from netctrl.scenario.network.track import Track, gated_groups, without_rates
 from netctrl.scenario.scenario import Scenario
-from netctrl.scenario.tcp_aqm.lacks import flow_only, packet_only
+from netctrl.scenario.tcp_aqm.lacks import flow_only, packet_only, trace_alone
 from netctrl.scenario.tcp_aqm.offers import Web
 
 
@@ -77,7 +77,7 @@ def _queues_lack(case: Case) -> str | None:
             return f"{lack} (flows.{group.id})"
     if isinstance(case.design, MpcDesign) and isinstance(case.scenario.control, Track):
         return "rates of flows that an MPC Design sets"
-    found = packet_only(without_rates(case.scenario), DualPi2Queue, traces=True)
+    found = packet_only(without_rates(case.scenario), DualPi2Queue, traces=trace_alone(case.scenario))
     return None if found is None else f"{found[1]} ({found[0]})"
 
 

@@ -17,7 +17,7 @@ from netctrl.scenario.network.runs import tcp_of
 from netctrl.scenario.network.track import gated_groups
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow
-from netctrl.scenario.tcp_aqm.lacks import NOISE, OTHER_RTO
+from netctrl.scenario.tcp_aqm.lacks import NOISE, OTHER_RTO, trace_alone
 from netctrl.scenario.tcp_aqm.offers import DATAGRAMS, Demand, Stream, Web
 
 MAX_FLOWS = 5000
@@ -38,6 +38,7 @@ def scenario_lacks(scenario: Scenario) -> str | None:
         return "cubic with HyStart beside cubic without it (flows.slow_start)"
     for link in scenario.links:
         kept = {**impairments(link), "pfc": "priority flow control"}
+        kept |= {} if trace_alone(scenario) else {"trace": "traces where a control sets rates"}
         for name, what in kept.items():
             if name == "loss" or (name == "jitter" and link.reorder) or not getattr(link, name):
                 continue

@@ -44,7 +44,7 @@ from netctrl.scenario.network.track import Track, gated_groups, without_rates
 from netctrl.scenario.network.tracking import GateDraws, TrackPlan
 from netctrl.scenario.scenario import Scenario
 from netctrl.scenario.tcp_aqm.flows import Flow, FlowDraw
-from netctrl.scenario.tcp_aqm.lacks import refuse_packet_only
+from netctrl.scenario.tcp_aqm.lacks import refuse_packet_only, trace_alone
 from netctrl.scenario.tcp_aqm.offers import Web
 
 __all__ = ["MARKER", "render"]
@@ -104,7 +104,7 @@ def render(
 
 
 def _check(scenario: Scenario, draws: Sequence[FlowDraw]) -> None:
-    refuse_packet_only(without_rates(scenario), DualPi2Queue, traces=True)
+    refuse_packet_only(without_rates(scenario), DualPi2Queue, traces=trace_alone(scenario))
     size = packet_bytes(scenario)
     if max(len(scenario.links), len(scenario.flows)) > MAX_RECORDS:
         raise InvalidValue("links", len(scenario.links), f"at most {MAX_RECORDS} links and groups of flows")

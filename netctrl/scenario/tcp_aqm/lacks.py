@@ -7,6 +7,7 @@ from typing import Any
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.disciplines import DISCIPLINES, KernelQueue
 from netctrl.scenario.links import MIN_RTO, impairments
+from netctrl.scenario.network.track import Track
 from netctrl.scenario.tcp_aqm.flows import Flow
 from netctrl.scenario.tcp_aqm.offers import Writes
 
@@ -34,6 +35,11 @@ def flow_only(group: Flow) -> tuple[str, str] | None:
         if there and (name != "offers" or group.size is not None or isinstance(group.offers, Writes)):
             return f"flows.{group.id}.{name}", what
     return None
+
+
+def trace_alone(scenario: Any) -> bool:
+    """Whether links with traces send at these alone: on packets also where a control sets their rates."""
+    return scenario.control is None or isinstance(scenario.control, Track)
 
 
 def packet_only(scenario: Any, *queues: type, line: bool = False, traces: bool = False) -> tuple[str, str] | None:

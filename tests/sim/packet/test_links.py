@@ -24,6 +24,7 @@ from netctrl.model.datasets import data_path
 from netctrl.model.link_trace import LinkTrace, read_link_trace, trace_bits
 from netctrl.model.trace import RateTrace
 from netctrl.scenario.links import Change, Link
+from netctrl.scenario.network.policy import StaticPacing
 from netctrl.scenario.read import read_scenario_file as read_scenario
 from netctrl.scenario.result import Result
 from netctrl.scenario.result_file import read_result
@@ -356,6 +357,14 @@ def test_other_engines_say_who_has_it(engine, changed, said):
     flows = Flow(id="bulk", path=("line",), rtt=0.05, count=2)
     with pytest.raises(InvalidValue, match=f"which has no {said}.*packet( or ns3)?( or kernel)?, which has it"):
         netctrl.simulate(scenario(line(**changed), flows), engine)
+
+
+@pytest.mark.parametrize("engine", ["ns3", "kernel"])
+def test_a_trace_whose_rate_is_set_as_well_is_for_packets_alone(engine):
+    flows = Flow(id="bulk", path=("line",), rtt=0.05, count=2)
+    both = scenario(line(trace=opportunities(1, 2)), flows).replace(control=StaticPacing(factor=0.5))
+    with pytest.raises(InvalidValue, match=r"which has no traces .*links.line.trace.*packet, which has it"):
+        netctrl.simulate(both, engine)
 
 
 def test_an_interval_that_is_rounded_up_keeps_its_last_sample() -> None:
