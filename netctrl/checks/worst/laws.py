@@ -55,7 +55,8 @@ class StepLaw(NamedTuple):
 
 
 def step_law(design: PacingDesign, jitter: float, loss: float = 0.0) -> StepLaw:
-    """The law of a design; jitter in round trips, loss as a share of each round trip's packets."""
+    """The law of a design; jitter, by which RTTs of a round trip may differ, in round trips, loss as a share of each
+    round trip's packets."""
     law, asked = design.law, design.inputs
     if isinstance(law, ArxPacer):
         return _paper(law, asked.bottleneck_bit_per_s)

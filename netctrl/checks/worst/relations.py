@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite
+from tempfile import TemporaryFile
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -221,7 +222,7 @@ class Relations:
         cost[[column[i] for i in value.terms]] = list(value.terms.values())
         entries = [(row, column[i], a) for row, (terms, _, _) in enumerate(rows) for i, a in terms.items()]
         whole = np.zeros(len(used)) if relaxed else np.array(self.whole)[used]
-        with _silent():
+        with _silent() if whole.any() else nullcontext():
             found: Any = milp(
                 cost,
                 integrality=whole,
@@ -239,16 +240,21 @@ class Relations:
 
 @contextmanager
 def _silent() -> Generator[None]:
-    """HiGHS 1.12 writes a line of its own to the process's output when it repairs a point, whatever it is told."""
+    """HiGHS 1.12 writes a line of its own to the process's output when it repairs a point, whatever it is told; what
+    others write meanwhile comes after."""
     sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(nowhere, 1)
-        yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)
+    kept = os.dup(1)
+    with TemporaryFile() as written:
+        os.dup2(written.fileno(), 1)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 1)
+            os.close(kept)
+            written.seek(0)
+            for line in written:
+                if not line.startswith(b"HighsMip"):
+                    os.write(1, line)
 
 
 def _rows(entries: list[tuple[int, int, float]], rows: list[Any], width: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from netctrl.cli.certify.common import SHARE
 from netctrl.cli.design.common import Wanted, call, deliver, design_report
@@ -56,7 +56,16 @@ def mpcc(
 REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s, rtt_s [, delivered_bytes, in_flight_bytes, lost_bytes]"
 _MANY_TAKES, _NUMBER_TAKES = "a whole number, as in 5", "a number above 0, as in 100"
 _WORST_TAKES = "search the network with so much jitter that uses least in ten round trips, as in 1ms; some two minutes"
+_BURSTS_TAKES = "most that others send at once in each round trip of this network, as in 30kB"
+_QUEUE_TAKES = "longest queue that is to come in this network; by default the buffer"
 _LOSSES_TAKES = "largest losses of each round trip in this network, as in 2%"
+_WORST = {
+    "jitter_s": "worst_network",
+    "burst_bytes": "worst_bursts",
+    "loss": "worst_losses",
+    "most_queue_s": "worst_queue",
+}
+"""Arguments of `worst_network` -> options."""
 _PAST_RTTS, _PAST_RATES, _FLOWS = (kind(metavar, int, _MANY_TAKES) for metavar in ("P", "Q", "FLOWS"))
 _PSI, _XI, _STEP = (kind(metavar, float, _NUMBER_TAKES) for metavar in ("PSI", "XI", "ALPHA"))
 
@@ -89,7 +98,9 @@ def pacing(
     ] = None,
     replay: Annotated[str | None, option("FILE", REPLAY_TAKES)] = None,
     worst_network: Annotated[float | None, TIME(_WORST_TAKES)] = None,
+    worst_bursts: Annotated[float | None, SIZE(_BURSTS_TAKES)] = None,
     worst_losses: Annotated[float | None, SHARE(_LOSSES_TAKES)] = None,
+    worst_queue: Annotated[float | None, TIME(_QUEUE_TAKES)] = None,
 ) -> int:
     """Pacing sets a sender's rate from its round-trip times: the published law, or one with a target of its own.
 
@@ -98,15 +109,16 @@ def pacing(
     netctrl design pacing --mode own-rate --rtt 20ms --bottleneck 100Mbit --N 4
     netctrl design pacing --accept stable -o pacing.json --plot pacing.png
     """
-    asked = given(locals(), "wanted", "literal", "replay", "worst_network", "worst_losses")
+    worst = {"jitter_s": worst_network, "burst_bytes": worst_bursts, "loss": worst_losses, "most_queue_s": worst_queue}
+    asked = given(locals(), "wanted", "literal", "replay", "worst", *_WORST.values())
     made = call("pacing", asked | {"guarded": not literal})
     if replay is not None and worst_network is not None:
         raise InvalidValue("replay", replay, "nothing with --worst-network")
-    if worst_losses is not None and worst_network is None:
-        raise InvalidValue("worst_losses", worst_losses, "nothing without --worst-network")
+    worst = {name: value for name, value in worst.items() if value is not None}
     if worst_network is not None:
-        bounds = worst_network, worst_losses or 0.0
-        return deliver(wanted, made, table=lambda design: f"{design_report(design)}\n{_worst(design, *bounds)}")
+        return deliver(wanted, made, table=lambda design: f"{design_report(design)}\n{_worst(design, worst)}")
+    for name, value in worst.items():
+        raise InvalidValue(_WORST[name], value, "nothing without --worst-network")
     if replay is None:
         return deliver(wanted, made)
 
@@ -122,11 +134,10 @@ def _replay(design: PacingDesign, path: str) -> PacingReplay:
     return replay(design.law, read_replay(path, delivered=design.inputs.mode != "paper"))
 
 
-def _worst(design: PacingDesign, jitter_s: float, loss: float) -> str:
+def _worst(design: PacingDesign, bounds: dict[str, Any]) -> str:
     from netctrl.checks.worst.search import worst_network
 
     try:
-        return worst_network(design, jitter_s=jitter_s, loss=loss).table()
+        return worst_network(design, **bounds).table()
     except InvalidValue as error:
-        option = {"jitter_s": "worst_network", "loss": "worst_losses"}.get(error.argument, error.argument)
-        raise InvalidValue(option, error.got, error.takes) from None
+        raise InvalidValue(_WORST.get(error.argument, error.argument), error.got, error.takes) from None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from math import sqrt
 
 import numpy as np
 import pytest
 
-from netctrl.checks.worst.relations import Relations, affine, valued
+from netctrl.checks.worst.relations import Relations, _silent, affine, valued
 
 
 def ends(relations, value):
@@ -71,3 +72,11 @@ def test_values_go_into_trees_and_out_again():
     relations = Relations()
     tree = {"a": [1.0, 2.0], "b": 3.0}
     assert valued(affine(relations, tree), np.empty(0)) == tree
+
+
+def test_only_the_solver_is_silent(capfd):
+    """What others write to the process's output meanwhile comes after."""
+    with _silent():
+        os.write(1, b"HighsMipSolverData: a repair\nothers' line\n")
+        assert not capfd.readouterr().out
+    assert capfd.readouterr().out == "others' line\n"
