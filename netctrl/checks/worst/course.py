@@ -52,7 +52,7 @@ def course(relations: Relations, law: StepLaw, flows: int, jitter: float, burst:
     queues, peaks, holds, bursts = [waits * flows], [], [], []
     for step in range(1, round_trips + 1):
         relations.part(round_trips + 1 - step)
-        each = [_sent(relations, flow, relations.variable(0.0, jitter)) for flow in each]
+        each = [_sent(relations, flow, relations.variable(0.0, jitter)) for flow in relations.alike(each)]
         bursts.append(relations.variable(0.0, burst) if burst > 0.0 else nothing)
         came = sum((flow.sent[-1] for flow in each), others) - through
         more = relations.minimum(came, relations.constant(1.0))
@@ -66,7 +66,7 @@ def course(relations: Relations, law: StepLaw, flows: int, jitter: float, burst:
         if flows > 1 or burst > 0.0:
             *left, waiting = _left(relations, each, bursts[-1], waiting, queues[-1], queue)
         after = []
-        for flow, still in zip(each, left, strict=True):
+        for flow, still in relations.alike(zip(each, left, strict=True)):
             delivered = relations.settle(flow.heard[-1] - flow.heard[-2])
             queued = queues[-1]
             if burst > 0.0:  # the least RTT of a round trip may be that of a packet before the burst
@@ -79,6 +79,9 @@ def course(relations: Relations, law: StepLaw, flows: int, jitter: float, burst:
         peaks += [queue] if burst == 0.0 else [queue, queues[-1] + bursts[-1]]
         queues.append(queue)
         each = after
+        windows = [flow.state["window"] for flow in each if "window" in flow.state]
+        if windows:
+            relations.settle(sum(windows[1:], windows[0]) - queue)
     return Course([flow.served[-1] for flow in each], waiting - others + round_trips, peaks, holds, bursts)
 
 
@@ -105,8 +108,10 @@ def _left(
     """What is queued of each flow, and of bursts, in order: of this round trip, in which flows send evenly, one share
     of what each sends, and any part of the burst; of what was queued before it nothing, up to what a round trip takes.
     """
-    share = relations.variable(0.0, 1.0)
-    left = [relations.settle(relations.product(share, flow.sent[-1] - flow.sent[-2]), 0.0) for flow in flows]
+    sent = [flow.sent[-1] - flow.sent[-2] for flow in flows]
+    least = relations.settle(sum(sent[1:], sent[0])).low
+    share = relations.variable(0.0, queue.high / max(queue.high, least))
+    left = [relations.settle(relations.product(share, each), 0.0) for each in relations.alike(sent)]
     left.append(relations.variable(0.0, burst.high))
     relations.at_most(left[-1], burst)
     if before.high > 1.0:

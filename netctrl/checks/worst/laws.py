@@ -121,13 +121,18 @@ def _own_rate(law: OwnRatePacer, capacity: float, asked: PacingInputs, jitter: f
         waits = kept(relations, x, share)
         spread = relations.variable(0.0, law.noise_share * jitter * _FASTEST)
         new = W * (1.0 - law.gain) + (x + waits + spread) * law.gain
-        ramp = min(max((seen.step - FREE_ROUNDS) / FREE_RAMP, 0.0), 1.0)
-        if ramp > 0.0:  # how long there was no queue is left to the search
-            free = relations.variable(0, 1, 1)
-            grown = relations.variable(0.0, (law.growth - 1.0) * W.high * ramp)
-            relations.at_most(grown, free * grown.high)
-            relations.when(free, W - x - waits * FREE)
-            new = new + grown
+        # Growth in round trips without a queue, over what the queue that is kept gives then.
+        count = relations.constant(seen.step)  # of them, up to this one
+        grown = (law.growth - 1.0) * W.high * min((seen.step - FREE_ROUNDS) / FREE_RAMP, 1.0)
+        grown -= law.gain * (1.0 - FREE) * waits.low
+        if grown > 0.0:
+            free, most, count = relations.variable(0, 1, 1), state["free"] + 1.0, relations.variable(0.0, seen.step)
+            relations.when(free, W - x - (waits + spread) * FREE)
+            relations.at_most(count, most)
+            relations.at_most(count, free * seen.step)
+            more = relations.variable(0.0, grown)
+            relations.at_most(more, count * (grown / seen.step))  # its chord, from none on
+            new = new + more
         new = relations.minimum(new, W * RISE + RISE_PACKETS / pipe)
         limit, cut = state["limit"], state["cut"]
         if loss > law.tolerated_loss:
@@ -145,12 +150,20 @@ def _own_rate(law: OwnRatePacer, capacity: float, asked: PacingInputs, jitter: f
         most = (relations.maximum(delivered, state["delivered"]) + waits) * MAX_BDPS + MAX_PACKETS / pipe
         window = relations.settle(relations.minimum(new, most))
         rate = relations.settle(relations.quotient(window, rtt)) * SPEED
-        return {"rate": rate, "window": window, "delivered": delivered, "share": share, "limit": limit, "cut": cut}
+        return {
+            "rate": rate,
+            "window": window,
+            "delivered": delivered,
+            "share": share,
+            "limit": limit,
+            "cut": cut,
+            "free": count,
+        }
 
     def rest(relations: Relations) -> tuple[dict[str, Any], Affine]:
         each, share = relations.constant(1.0 / asked.flows), relations.variable(LEAST_SHARE if loss else 1.0, 1.0)
         waits = kept(relations, each, share)
-        state = affine(relations, {"limit": _NO_LIMIT, "cut": 0.0})
+        state = affine(relations, {"limit": _NO_LIMIT, "cut": 0.0, "free": 0.0})
         return state | {"rate": each * SPEED, "window": each + waits, "delivered": each, "share": share}, waits
 
     return StepLaw(rest, decide, True)

@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf, isfinite
 from tempfile import TemporaryFile
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import csr_matrix
 
+_T = TypeVar("_T")
 _CURVE = 65  # points of a curve's hull
 _OUT = 1.5  # times the deviation of a chord in its middle
 _SLACK = 1e-5  # of a bound: ten times the solver's tolerance
@@ -93,12 +94,22 @@ class Relations:
         self.rows: list[tuple[dict[int, float], float, float]] = []
         self._until = self._end = perf_counter() + seconds
         self._parts = [0]
+        self._settled: list[tuple[float, float, float, float]] = []
+        self._known: Iterator[tuple[float, float, float, float]] = iter(())
 
     def part(self, left: int) -> None:
         """Begin a part, with its share of the time: so many are left with it."""
         self._parts.append(len(self.rows))
         now = perf_counter()
         self._until = now + (self._end - now) / left
+
+    def alike(self, things: Iterable[_T]) -> Generator[_T]:
+        """Things of which the same is said, one by one: what is settled of the first one is known of the others."""
+        first: list[tuple[float, float, float, float]] = []
+        for k, thing in enumerate(things):
+            self._settled, self._known = (first, iter(())) if k == 0 else ([], iter(first))
+            yield thing
+        self._settled, self._known = [], iter(())
 
     def constant(self, value: float) -> Affine:
         """A number."""
@@ -195,10 +206,15 @@ class Relations:
 
     def settle(self, value: Affine, low: float = -inf, high: float = inf) -> Affine:
         """A variable that equals `value`, with the bounds that all relations so far leave it."""
-        low, high = max(low, value.low), min(high, value.high)
-        if high - low > _NARROW:
+        low, high = within = max(low, value.low), min(high, value.high)
+        known = next(self._known, None)
+        if known is not None and np.allclose(known[:2], within, rtol=0.0, atol=1e-9):
+            low, high = known[2:]
+        elif high - low > _NARROW:
+            self._known = iter(())
             low = max(low, self._least(value) - _SLACK)
             high = min(high, -self._least(-value) + _SLACK)
+        self._settled.append((*within, low, high))
         y = self.variable(low, high)
         self.equal(y, value)
         return y

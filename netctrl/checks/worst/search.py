@@ -9,10 +9,11 @@ bursts; after CCAC (Arun et al., SIGCOMM 2021).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -241,46 +242,42 @@ class _Found(NamedTuple):
 def _search(
     law: StepLaw, asked: Figures, flows: int, jitter: float, burst: float, round_trips: int, limit: float
 ) -> _Found:
-    relations = Relations(_TIGHTENED * limit)
+    end, relations = perf_counter() + limit, Relations(_TIGHTENED * limit)
     run = course(relations, law, flows, jitter, burst, round_trips)
     every = sum(run.served[1:], run.served[0])
     aims = [(every, asked.utilization), *([(run.served[0], asked.share)] if flows > 1 else [])]
-    seconds = (1.0 - _TIGHTENED) * limit / (len(aims) + 1)
-    networks: list[Network] = []
-    shares, bounds = zip(*(_least_share(relations, run, *aim, seconds, networks) for aim in aims), strict=True)
-    longest = relations.greatest(run.queues)
-    found = relations.least(-longest, seconds)
-    _keep(run, found.values, networks)
+    steps = 1 if burst == 0.0 else 2
+    left, networks = steps * len(aims) + 1, []
+
+    def least(aim: Affine) -> tuple[np.ndarray | None, float]:
+        nonlocal left
+        found = relations.least(aim, (end - perf_counter()) / left)
+        left -= 1
+        if found.values is not None:
+            holds, bursts = valued([run.holds, run.bursts], found.values)
+            networks.append(Network(np.maximum(holds, 0.0).T, np.maximum(bursts, 0.0)))
+        return found.values, max(found.bound, aim.low)
+
+    _, queue = least(-relations.greatest(run.queues))
+    shares, bounds = zip(*(_least_share(relations, run, *aim, steps, least) for aim in aims), strict=True)
     if not law.sound:
         return _Found(networks, shares[0], None)
     # Flows are alike: what is proved of the first holds for both.
-    used, share = max(bounds[0], flows * bounds[-1]), bounds[-1]
-    return _Found(networks, shares[0], Figures(min(used, 1.0), share, min(-found.bound, longest.high)))
+    return _Found(networks, shares[0], Figures(min(max(bounds[0], flows * bounds[-1]), 1.0), bounds[-1], -queue))
 
 
 def _least_share(
-    relations: Relations, run: Course, part: Affine, share: float, seconds: float, networks: list[Network]
+    relations: Relations, run: Course, part: Affine, share: float, steps: int, least: Callable[[Affine], Any]
 ) -> tuple[float | None, float]:
     """The least share of a part in what bursts leave: found, and a bound. A search has the least of
     part - share · left, which is 0 where the share is the least one (Dinkelbach): so it goes on from the share found.
     """
     found, bound = None, 0.0
-    steps = 1 if run.left.low == run.left.high else 2
     for _ in range(steps):
-        aim = relations.settle(part - run.left * share)
-        solved = relations.least(aim, seconds / steps)
-        least = max(solved.bound, aim.low)
-        bound = max(bound, share + least / (run.left.high if least > 0.0 else run.left.low))
-        if solved.values is None:
+        values, less = least(relations.settle(part - run.left * share))
+        bound = max(bound, share + less / (run.left.high if less > 0.0 else run.left.low))
+        if values is None:
             break
-        _keep(run, solved.values, networks)
-        least_part, left = valued([part, run.left], solved.values)
-        found = share = min(least_part / left, found or inf)
+        of_part, left = valued([part, run.left], values)
+        found = share = min(of_part / left, found or inf)
     return found, bound
-
-
-def _keep(run: Course, values: np.ndarray | None, networks: list[Network]) -> None:
-    """Add the network of a point."""
-    if values is not None:
-        holds, bursts = valued([run.holds, run.bursts], values)
-        networks.append(Network(np.maximum(holds, 0.0).T, np.maximum(bursts, 0.0)))

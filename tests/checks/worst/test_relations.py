@@ -80,3 +80,12 @@ def test_only_the_solver_is_silent(capfd):
         os.write(1, b"HighsMipSolverData: a repair\nothers' line\n")
         assert not capfd.readouterr().out
     assert capfd.readouterr().out == "others' line\n"
+
+
+def test_what_is_settled_of_one_is_known_of_those_alike():
+    """Unless its own range is another."""
+    relations = Relations(seconds=5.0)
+    like, other = [relations.variable(-1.0, 1.0) for _ in range(2)], relations.variable(-1.0, 2.0)
+    found = [relations.settle(relations.maximum(x, -x)) for x in relations.alike((*like, other))]
+    assert [each.high for each in found] == pytest.approx((1.0, 1.0, 2.0), abs=1e-4)
+    assert found[0].low == found[1].low == pytest.approx(0.0, abs=1e-4)

@@ -30,15 +30,16 @@ def ends(relations, value):
     return relations.least(value).bound - 1e-4, -relations.least(-value).bound + 1e-4
 
 
-def own_rate_window(law, window, rtt, delivered, before, share, lost):
-    """Window, share and whether there is a limit, that the law's own code makes of a round trip."""
+def own_rate_window(law, window, rtt, delivered, before, share, lost, free=0):
+    """Window, share and whether there is a limit, that the law's own code makes of a round trip, after so many without
+    a queue."""
     row = own_rate_start(law)
     state = as_record(OwnRateState, row)
     state.phase, state.window = 1.0, window * PIPE / 1500.0
     state.samples = state.round_samples = 100.0
     state.min_rtt, state.rtt, state.lost_bytes = RTT, RTT, 0.0
     state.time_s, state.round_s, state.probe_s = 10.0, 10.0, inf
-    state.delivered_rate, state.share = before * C, share
+    state.delivered_rate, state.share, state.free = before * C, share, free
     span = rtt * RTT  # in which this much was delivered
     bytes_before = 1e8
     state.delivered_bytes = state.round_bytes = state.sent_base = bytes_before
@@ -49,14 +50,15 @@ def own_rate_window(law, window, rtt, delivered, before, share, lost):
     return state.window * 1500.0 / PIPE, state.share, state.limit < inf
 
 
-def own_rate_ends(law, window, rtt, delivered, before, share):
+def own_rate_ends(law, window, rtt, delivered, before, share, step=1, free=0):
     """Ends of the windows that the relations make of it."""
     relations = Relations()
     w, rtts = relations.settle(relations.variable(0.4, 1.7)), relations.variable(1.0, 1.7)
     relations.equal(w, float(window))
     relations.equal(rtts, float(rtt))
-    state = affine(relations, {"delivered": float(before), "share": float(share), "limit": 3.0, "cut": 0.0})
-    seen = Seen(1, rtts, relations.constant(float(delivered)))
+    state = {"delivered": float(before), "share": float(share), "limit": 3.0, "cut": 0.0, "free": float(free)}
+    state = affine(relations, state)
+    seen = Seen(step, rtts, relations.constant(float(delivered)))
     found = law.decide(relations, state | {"window": w}, seen)
     return ends(relations, found["window"]), ends(relations, found["share"])
 
@@ -71,6 +73,20 @@ def test_own_rate_s_windows_are_among_the_relations_solutions():
         exact, *_ = own_rate_window(asked.law, *seen, 1.0, 0.0)
         assert least <= exact <= greatest
         assert greatest - least < 0.16  # of which .03 are the spread of RTTs
+
+
+def test_own_rate_s_growth_is_among_them():
+    """In the last round trip of up to twenty without a queue."""
+    rng = np.random.default_rng(5)
+    asked = design("own-rate")
+    law, grew = step_law(asked, 0.2), 0
+    for step in range(1, 21):
+        seen = rng.uniform((1.0, 1.0, 0.9, 0.9), (1.6, 1.02, 1.1, 1.1))
+        (least, greatest), _ = own_rate_ends(law, *seen, 1.0, step, step - 1)
+        exact, *_ = own_rate_window(asked.law, *seen, 1.0, 0.0, step - 1)
+        assert least <= exact <= greatest
+        grew += exact > own_rate_window(asked.law, *seen, 1.0, 0.0)[0]
+    assert grew > 5
 
 
 @pytest.mark.parametrize("loss", [0.02, 0.15])
