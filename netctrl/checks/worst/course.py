@@ -36,11 +36,6 @@ class _Flow(NamedTuple):
     state: dict[str, Any]
     hold: Affine
 
-    @property
-    def waits(self) -> Affine:
-        """What is queued of it."""
-        return self.sent[-1] - self.served[-1]
-
 
 def course(relations: Relations, law: StepLaw, flows: int, jitter: float, burst: float, round_trips: int) -> Course:
     """All round trips, from rest."""
@@ -52,7 +47,7 @@ def course(relations: Relations, law: StepLaw, flows: int, jitter: float, burst:
     queues, peaks, holds, bursts = [waits * flows], [], [], []
     for step in range(1, round_trips + 1):
         relations.part(round_trips + 1 - step)
-        each = [_sent(relations, flow, relations.variable(0.0, jitter)) for flow in relations.alike(each)]
+        each = [_sent(relations, flow, relations.variable(0.0, jitter), burst) for flow in relations.alike(each)]
         bursts.append(relations.variable(0.0, burst) if burst > 0.0 else nothing)
         came = sum((flow.sent[-1] for flow in each), others) - through
         more = relations.minimum(came, relations.constant(1.0))
@@ -80,19 +75,25 @@ def course(relations: Relations, law: StepLaw, flows: int, jitter: float, burst:
         queues.append(queue)
         each = after
         windows = [flow.state["window"] for flow in each if "window" in flow.state]
-        if windows:
+        if windows:  # by which searches over the newest parts know of the older ones
             relations.settle(sum(windows[1:], windows[0]) - queue)
     return Course([flow.served[-1] for flow in each], waiting - others + round_trips, peaks, holds, bursts)
 
 
-def _sent(relations: Relations, flow: _Flow, hold: Affine) -> _Flow:
+def _sent(relations: Relations, flow: _Flow, hold: Affine, burst: float) -> _Flow:
     """What acknowledgements that are held tell a flow, and what it sends on them.
 
     Holds change once a round trip: a search finds more with holds that are timed to a part of it, but packets don't
     keep such times.
     """
     before, served = flow.served
-    heard = served - relations.product(hold, served - before)  # held back: hold times the rate
+    if burst == 0.0:
+        back = relations.product(hold, served - before)  # held back: hold times the rate
+    else:  # by a burst it may be served late in its round trip, at the capacity, or early
+        back = relations.variable(0.0, hold.high)
+        relations.at_most(back, hold)
+        relations.at_most(back, served - before)
+    heard = served - back
     relations.at_most(flow.heard[-1], heard)
     more = flow.state["rate"]
     if "window" in flow.state:

@@ -178,7 +178,8 @@ def fluid(law, holds, bursts, at, seen, spread):
     """Shares of what bursts leave that flows are served, and the longest queue, step by step, without relations.
 
     Holds (N, T) and bursts (T,) [1], these at a share of their round trip; seen: shares of what waits of a burst, that
-    the least RTT has; spread: of the RTTs of a round trip.
+    the least RTT has; spread: of the RTTs of a round trip. Where there are bursts a flow is served as late as may be in
+    one round trip of two.
     """
     pipe, C_packets, flows = PIPE / 1500.0, C / 12000.0, len(holds)
 
@@ -191,7 +192,8 @@ def fluid(law, holds, bursts, at, seen, spread):
     queue = longest = sent.sum()
     idle, waiting = 0.0, 0.0
     for hold, burst, moment, part, wide in zip(holds.T, bursts, at, seen, spread, strict=True):
-        heard = np.maximum(served - hold * (served - before), heard)
+        rates = 1.0 if wide > 0.5 * spread.max() and bursts.any() else served - before
+        heard = np.maximum(served - np.minimum(hold * rates, served - before), heard)
         more = np.minimum(rate, np.maximum(heard + W - sent, 0.0))
         sent, rtt = sent + more, 1.0 + queue - (1.0 - part) * waiting + hold
         late, coming = queue > 1.0, 0.0
