@@ -351,6 +351,9 @@ class OwnRatePacer(
     patience_drains: float = 2.0
     """Drains in a row that leave more than half of the queue, after which it is others' and the law has Cubic's window
     (RFC 9438) until a drain empties the queue; 0: never."""
+    l4s: bool = False
+    """Whether marks (ECN) are those of L4S: each is heard, and they limit the window as TCP Prague's. Else one cuts the
+    share of the queue that is kept, or, where hardly any is, the window."""
     packet_size_bytes: float = 1500.0
     """Size of a packet with its headers [byte]."""
     least_rate_bit_per_s: float = 1e4

@@ -2,7 +2,7 @@
 enum { BATCH = 1000 };
 struct {
 	u64 spent; /* ns */
-	u64 samples[BATCH][5], rates[BATCH];
+	u64 samples[BATCH][6], rates[BATCH];
 	struct law state;
 } batch;
 
@@ -14,7 +14,7 @@ static long one(u64 k, void *with)
 	const u64 *seen = batch.samples[k];
 
 	if (k < BATCH)
-		batch.rates[k] = law_step(&batch.state, seen[0], seen[1], seen[2], seen[3], seen[4]);
+		batch.rates[k] = law_step(&batch.state, seen[0], seen[1], seen[2], seen[3], seen[4], seen[5]);
 	return 0;
 }
 

@@ -24,10 +24,11 @@ void begin(struct law *state)
 	*state = law_start;
 }
 
-void replay(struct law *state, u64 n, const u64 (*samples)[5], u64 *rates)
+void replay(struct law *state, u64 n, const u64 (*samples)[6], u64 *rates)
 {
 	for (u64 i = 0; i < n; i++)
-		rates[i] = law_step(state, samples[i][0], samples[i][1], samples[i][2], samples[i][3], samples[i][4]);
+		rates[i] = law_step(state, samples[i][0], samples[i][1], samples[i][2], samples[i][3], samples[i][4],
+				    samples[i][5]);
 }
 
 u64 flow_size(void)

@@ -11,19 +11,17 @@ from typing import Any, NamedTuple
 
 from netctrl.checks.worst.relations import Affine, Relations, affine
 from netctrl.core.units import packets_per_second
+from netctrl.laws.pacing.losses import LEAST_SHARE, SHARE_CUT, SHARE_RISE
 from netctrl.laws.pacing.own_rate import (
     FREE,
     FREE_RAMP,
     FREE_ROUNDS,
     LEAST_QUEUE,
-    LEAST_SHARE,
     MAX_BDPS,
     MAX_PACKETS,
     MAX_STEP,
     RISE,
     RISE_PACKETS,
-    SHARE_CUT,
-    SHARE_RISE,
     SPEED,
 )
 from netctrl.model.design.design import PacingDesign, PacingInputs

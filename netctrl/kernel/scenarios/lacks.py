@@ -8,7 +8,7 @@ from netctrl.core.errors import NetctrlError
 from netctrl.core.units import BITS_PER_BYTE
 from netctrl.kernel.scenarios.queues import queue_lacks
 from netctrl.kernel.scenarios.senders import CONGESTION_CONTROLS, kernel_sender
-from netctrl.laws.rate.records import FastSender, KernelTcp, sender_name, window_of
+from netctrl.laws.rate.records import FastSender, KernelTcp, is_l4s, sender_name, window_of
 from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.scenario.links import MIN_RTO, impairments
 from netctrl.scenario.network.graph import graph_of
@@ -63,6 +63,8 @@ def _group_lacks(scenario: Scenario, group: Flow) -> str | None:
         return f"{group.slow_start} for {sender_name(group.sender)} (flows.{group.id}.slow_start)"
     if group.rtt_noise > 0.0:
         return f"{NOISE} (flows.{group.id}.rtt_noise)"
+    if is_l4s(group.sender):
+        return f"the echo of each mark that L4S takes (flows.{group.id}.sender)"
     if not isinstance(group.offers, DATAGRAMS):
         sender = kernel_sender(group.sender, 1.0)
         if sender is None:

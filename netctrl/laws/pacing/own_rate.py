@@ -9,6 +9,9 @@ capacity C wait q = α(C/N) N/C (`netctrl.design.pacing.own_rate` certifies it).
 What a buffer can't hold is left out of α: each loss cuts the share of α that is kept, time raises it, as under AIMD,
 so that all flows come to one share. Only losses beyond what is tolerated limit the window itself.
 
+A mark (ECN) also cuts the share of α, and the window once hardly any is left. The marks of L4S set the window's limit
+as TCP Prague's: W (1 - m/2) in each virtual round trip of 25 ms with marks, m their average share, a packet more after.
+
 All flows of the law drain their queue at the same times, to see the least RTT, unless it runs empty by itself, as on
 links whose rate varies. A queue that these drains leave is kept by others; beside these a flow has Cubic's window,
 until a drain empties the queue.
@@ -22,41 +25,35 @@ import numpy as np
 
 from netctrl.core.jit import njit
 from netctrl.core.units import BITS_PER_BYTE
-from netctrl.laws.elementary import cube_root, logarithm
-from netctrl.laws.pacing.own_rate_state import FIRST_WINDOW, OwnRateParameters, OwnRateState
+from netctrl.laws.pacing.competition import compete, suspect
+from netctrl.laws.pacing.losses import LEAST_SHARE, hear_timer, judge, keep_room, marks_cut
+from netctrl.laws.pacing.own_rate_state import CRUISE, DRAIN, FIRST_WINDOW, START, OwnRateParameters, OwnRateState
 from netctrl.laws.record import compiled_view
-from netctrl.laws.tcp.cubic import BETA, C, cubic_window
-
-START, CRUISE, DRAIN = 0.0, 1.0, 2.0
+from netctrl.laws.tcp.prague import virtual_trips
 
 _SOON = 8.0  # samples whose least tells of a queue before the round trip ends
 _STANDS = 2.0  # targets: a queue that ends the start
 FREE = 0.3  # of the target: below it there is none
 FREE_ROUNDS, FREE_RAMP = 3.0, 20.0  # round trips without one, until the window grows, and in full
 RISE, RISE_PACKETS = 1.25, 0.5  # most that a window grows by in a round trip
-_START_SPEED, SPEED = 2.0, 1.01  # pace over W/ℓ
-# Packets lost beyond what is tolerated, that are significant: at 2 % of 3 % a rate x [packet/s] loses as many by chance
-# about once in 10 s, as an excess of h has the probability exp(-0.8 h).
-_LEAST_EXCESS, _EXCESS, _EXCESS_RATE = 3.0, 1.3, 4.0
-_START_EXCESS = 2.0
-SHARE_CUT, SHARE_RISE, _SHARE_S = 0.8, 0.05, 0.1  # times, at losses no sooner than this [s]; in a second without
-LEAST_SHARE, LEAST_QUEUE = 0.1, 1.0  # of α; [packet]
+_START_SPEED, SPEED = 2.0, 1.02  # pace over W/ℓ; at 1.01 what is in flight follows a raised window late, and swings
+LEAST_QUEUE = 1.0  # [packet]
 _SLOW_ROOT = 3.0  # √(packet/s), below which the rate under losses grows by a share, as it hears of few
 _FASTER_S, _FASTEST_S = 0.25, 5.0  # after which it grows faster, and once more
 MAX_STEP = 0.02  # of a window, in a round trip
-_TIMER = 0.5  # of a window, lost at once
 MAX_BDPS, MAX_PACKETS = 2.0, 4.0  # in flight
 _LEAST = 0.1  # window [packet]
+# With marks at random, of a share p, Prague's window of W packets is cut 1/p packets after a virtual round trip V, and
+# grows by (R/V)² in each of R: it rests at (1 + √3) R/(p V). Here it is cut once in V + R: so its growth is less.
+_MARKED_GROWTH = 0.5 * (1.0 + sqrt(3.0))
+_WANDERS = 3.0  # spreads of RTTs in a round trip: at most so much of the least one is jitter, not a queue
+_STILL = 0.2  # of what jitter adds: that may be no queue either
+_PACED = 2.0  # times the RTT aimed at: the longest one that slows the pace, as the window bounds what is in flight
+_OUTAGE = 4.0  # RTTs, for a round trip whose rate isn't the link's
 _SEEN = 1.01  # times the least RTT: as good as that
-# Others' queues: shares of the queue that a drain leaves, at which it is others', and one's own; then Cubic's window.
-_LEFT, _GONE = 0.5, 0.1
-_TELLING = 3.0  # window [packet], below which what a drain leaves tells nothing, as in an outage
+_FADES = 0.9  # of the highest rate, from drain to drain
 _RARELY = 4.0  # of a competitor's drains, periods
 _REMEMBERED = 40.0  # [s] for which the least RTT counts that others' queue hides
-_FADES, _PART = 0.9, 0.5  # of the highest rate, from drain to drain; of it, the window that competition begins with
-_WORTH, _FEW = 10.0, 4.0  # windows [packet] below which no competition begins, or one ends
-_GIVEN_UP = 8.0  # drains after such an end, for which none begins
-_PATIENCE = 0.8  # of the time that Cubic takes to come back, between two cuts; half where losses are significant
 _LASTS = 0.125  # of the period, and two round trips: a drain
 # A queue that runs empty once a period, where the buffer holds it, needs none. Beside BBR 3 it does in four of five.
 _EMPTIED, _WHOLE = 2.0, 0.5
@@ -77,30 +74,6 @@ def _next(state: OwnRateState, p: OwnRateParameters, time: float) -> float:
 
 
 @njit(cache=True, error_model="numpy")
-def _compete(state: OwnRateState, time: float, lost: bool, share: float) -> None:
-    """Cubic's window. It answers each loss, but not before it is nearly back at its peak: a sender that loses all the
-    time, as BBR does in short buffers, would take it down to nothing."""
-    W = state.window
-    since = time - state.cut_s
-    back = cube_root((1.0 - BETA) / C * state.peak)
-    if lost and since > max(state.rtt, (0.5 if share > 0.0 else 1.0) * _PATIENCE * back):
-        state.peak = W
-        state.window = max(min(BETA, 1.0 - share) * W, 1.0)
-        state.cut_s = state.limit_s = time
-        state.deaf = 1.0
-        if W < _FEW:
-            _give_up(state)
-        return
-    state.window = cubic_window(W, state.peak, BETA * state.peak, since, state.rtt, W)
-
-
-@njit(cache=True, error_model="numpy")
-def _give_up(state: OwnRateState) -> None:
-    state.competing = 0.0
-    state.foreign = -_GIVEN_UP
-
-
-@njit(cache=True, error_model="numpy")
 def _listen(state: OwnRateState, time: float, rtt: float) -> None:
     """A sample's part in the least RTTs and the round trip's mean."""
     state.min_rtt = min(state.min_rtt, rtt)
@@ -118,57 +91,6 @@ def _listen(state: OwnRateState, time: float, rtt: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _judge(state: OwnRateState, p: OwnRateParameters, delivered: float, lost: float) -> float:
-    """Share that was lost since the excess over what is tolerated was last 0, if this excess is significant; else 0.
-
-    A one-sided cumulative sum, in which n packets may lose p n.
-    """
-    if not isfinite(lost):
-        return 0.0
-    sent = delivered + lost
-    packets = (sent - state.sent_base) / p.packet
-    gone = (lost - state.lost_base) / p.packet
-    excess = gone - p.tolerated_loss * packets
-    heard = state.deaf == 0.0
-    state.deaf = max(state.deaf - 1.0, 0.0)
-    if heard and excess > 0.0:
-        significant = _START_EXCESS
-        if state.phase != START:
-            significant = max(_EXCESS * logarithm(1.0 + state.window / (_EXCESS_RATE * state.rtt)), _LEAST_EXCESS)
-        if excess < significant:
-            return 0.0
-    state.lost_base = lost
-    state.sent_base = sent
-    return gone / packets if heard and excess > 0.0 else 0.0
-
-
-@njit(cache=True, error_model="numpy")
-def _hear_timer(state: OwnRateState, p: OwnRateParameters, delivered: float, lost: float) -> None:
-    """Half a window that is lost at once is a timer's guess, and what was lost before the first sample is no news."""
-    if not isfinite(lost):
-        return
-    if state.lost_bytes < 0.0:
-        state.lost_base = lost
-        state.sent_base = delivered + lost
-    elif lost > state.lost_bytes and lost - state.lost_bytes > _TIMER * max(state.window, FIRST_WINDOW) * p.packet:
-        state.lost_base += lost - state.lost_bytes
-        state.sent_base += lost - state.lost_bytes
-    state.lost_bytes = lost
-
-
-@njit(cache=True, error_model="numpy")
-def _room(state: OwnRateState, time: float, span: float, gone: float) -> None:
-    """The share of α that is kept: cut at any loss, raised in time, so that all flows come to one share. Random losses
-    leave a shorter queue, no lower rate."""
-    if gone <= state.round_lost:
-        state.share = min(state.share + SHARE_RISE * span, 1.0)
-    elif time - state.share_s > _SHARE_S:
-        state.share = max(SHARE_CUT * state.share, LEAST_SHARE)
-        state.share_s = time
-    state.round_lost = gone
-
-
-@njit(cache=True, error_model="numpy")
 def _end_start(state: OwnRateState, pipe: float, alpha: float) -> None:
     state.phase = CRUISE
     state.window = min(state.window, max(pipe + alpha, 2.0))
@@ -176,54 +98,38 @@ def _end_start(state: OwnRateState, pipe: float, alpha: float) -> None:
 
 
 @njit(cache=True, error_model="numpy")
-def _lose(state: OwnRateState, p: OwnRateParameters, time: float, share: float) -> None:
-    """Significant losses: what came through, at most a cut below the window, is its limit."""
-    state.limit = max((1.0 - max(share, p.cut)) * state.window, _LEAST)
+def _lose(state: OwnRateState, time: float, cut: float) -> None:
+    """Significant losses, or marks: the window less a cut is its limit."""
+    state.limit = max((1.0 - cut) * state.window, _LEAST)
     state.limit_s = time
-    state.deaf = 1.0
     state.window = min(state.window, state.limit)
 
 
 @njit(cache=True, error_model="numpy")
-def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, share: float, alpha: float) -> None:
+def _cruise(state: OwnRateState, p: OwnRateParameters, time: float, cut: float, alpha: float) -> None:
     """The window of the next round trip; after losses its limit's rate x grows by c √x each second,
     squared, whatever the round trip: with the cuts, which take a share, flows become equal as under AIMD."""
     W = state.window
-    wanted = W + p.gain * (W * state.min_rtt / state.rtt + alpha - W)
+    wanted = W + p.gain * (W * min((state.min_rtt + state.wander) / state.rtt, 1.0) + alpha - W)
     if state.free >= FREE_ROUNDS:  # α fills what an overshoot left, so growth comes gradually
         wanted = max(wanted, W + (p.growth - 1.0) * W * min((state.free - FREE_ROUNDS) / FREE_RAMP, 1.0))
     state.window = min(wanted, RISE * W + RISE_PACKETS)
-    if share > 0.0:
+    if cut > 0.0:
         state.window = min(wanted, W)
-        _lose(state, p, time, share)
-    elif state.limit < inf:
+        _lose(state, time, cut)
+    if state.limit < inf and (cut == 0.0 or state.marks < 1.0):  # as Prague, which grows by what has no mark
         root = sqrt(state.limit / state.rtt)
         since = time - state.limit_s
-        faster = (1.0 + since / _FASTER_S) * (1.0 + since * since / (_FASTEST_S * _FASTEST_S))
-        steeper = p.packets_per_root * root / (root + _SLOW_ROOT) * faster
-        state.limit += state.limit * min(steeper / root * state.rtt, MAX_STEP)
+        faster = 1.0 + since * since / (_FASTEST_S * _FASTEST_S)
+        if state.marks < 1.0:
+            trips = virtual_trips(state.rtt)
+            state.limit += _MARKED_GROWTH / (trips * (trips + 1.0)) * faster
+        else:
+            steeper = p.packets_per_root * root / (root + _SLOW_ROOT) * (1.0 + since / _FASTER_S) * faster
+            state.limit += state.limit * min(steeper / root * state.rtt, MAX_STEP)
         if since > _FORGET * p.probe_s:
             state.limit = inf
         state.window = min(state.window, state.limit)
-
-
-@njit(cache=True, error_model="numpy")
-def _suspect(state: OwnRateState, p: OwnRateParameters, time: float, left: float) -> None:
-    """A queue that the drains of all flows of this law leave, several times in a row, is kept by others."""
-    if state.competing > 0.0:
-        if left < _GONE * state.drained:
-            state.competing = 0.0
-            state.foreign = p.patience_drains - 1.0
-    elif left <= _LEFT * state.drained + state.spread or state.window < _TELLING:
-        state.foreign = min(state.foreign, 0.0)
-    else:
-        state.foreign += 1.0
-        if state.foreign >= p.patience_drains > 0.0 and state.window >= 1.0:
-            state.competing = 1.0
-            state.peak = max(state.window, _PART * state.fastest * state.rtt / (BITS_PER_BYTE * p.packet))
-            state.cut_s = time
-            if state.peak < _WORTH:
-                _give_up(state)
 
 
 @njit(cache=True, error_model="numpy")
@@ -246,25 +152,44 @@ def _end_drain(state: OwnRateState, p: OwnRateParameters, time: float) -> None:
     state.window = state.saved
     state.free = 0.0  # the drain's own doing
     if state.drain_rtt < inf and state.drained > 0.0:
-        _suspect(state, p, time, state.drain_rtt - state.min_rtt)
+        suspect(state, p, time, state.drain_rtt - state.min_rtt, _WANDERS * state.spread)
     _renew(state, p, time)
+    wander = 0.0
+    if state.drain_rounds > 0.0:
+        wander = max(state.drain_sum / state.drain_rounds - state.min_rtt, 0.0)
+        wander = min(wander, _WANDERS * state.drain_spread / state.drain_rounds)
+    state.wander = min(wander, state.wander_before)
+    state.wander_before = wander
 
 
 @njit(cache=True, error_model="numpy")
 def _end_round(
-    state: OwnRateState, p: OwnRateParameters, time: float, delivered: float, in_flight: float, lost: float
+    state: OwnRateState,
+    p: OwnRateParameters,
+    time: float,
+    delivered: float,
+    in_flight: float,
+    lost: float,
+    marked: float,
 ) -> None:
     """A round trip is over: the window of the next."""
     packet = p.packet
     span = time - state.round_s
     gone = lost if isfinite(lost) else 0.0
     got = delivered - state.round_bytes
+    told = max(marked - state.marked, 0.0) / max(got, packet) if isfinite(marked) else 0.0
+    state.marked = marked if isfinite(marked) else state.marked
     state.rtt = state.round_rtt
     spread = state.round_sum / max(state.samples - state.round_samples, 1.0) - state.rtt
     state.rate_before = state.delivered_rate
     state.delivered_rate = BITS_PER_BYTE * got / span
     state.fastest = max(state.fastest, state.delivered_rate)
     drained = state.round_s < state.drain_until_s + state.rtt  # RTTs of packets of a drain
+    many = state.samples - state.round_samples >= _SOON
+    if state.phase == DRAIN and many and state.round_s >= state.drain_s + state.rtt:
+        state.drain_rounds += 1.0
+        state.drain_sum += state.rtt
+        state.drain_spread += spread
     state.round_s = time
     state.round_bytes = delivered
     state.round_end = delivered + gone + (in_flight if isfinite(in_flight) else state.window * packet)
@@ -272,48 +197,61 @@ def _end_round(
     state.round_sum = 0.0
     state.round_samples = state.samples
     state.applied_s = time
-    base = state.min_rtt
+    base = state.min_rtt + state.wander
     queue = state.rtt - base
     before = state.round_lost
-    x = state.window / state.rtt
-    _room(state, time, span, gone)
+    W = state.window
+    x = W / state.rtt
+    fresh = told > 0.0 and state.deaf == 0.0  # marks are echoed until a round trip after the cut
+    keep_room(state, time, span, gone, fresh and p.scalable == 0.0)
     alpha = max(state.share * own_queue(p.packets, p.packets_per_root, x), LEAST_QUEUE)
     state.target_rtt = base + alpha / x
     if state.phase != START:
         alpha += p.noise_share * spread * x
-    state.free = state.free + 1.0 if queue * x < FREE * alpha else 0.0
+    empty = queue * x < FREE * alpha + _STILL * state.wander * x
+    state.free = state.free + 1.0 if empty else 0.0
     if state.free == 1.0 and state.drain_until_s > 0.0 and not drained:
         state.emptied += 1.0
-    share = _judge(state, p, delivered, lost)
+    share = judge(state, p, delivered, lost)
+    cut = max(share, p.cut) if share > 0.0 else 0.0
+    if p.scalable > 0.0:
+        cut = max(cut, marks_cut(state, told, time))
+    elif fresh and (state.share <= LEAST_SHARE or alpha <= LEAST_QUEUE):
+        cut = max(cut, p.cut)  # RFC 8511 has as much for Cubic
+    if share > 0.0 or (cut > 0.0 and p.scalable == 0.0):
+        state.deaf = 1.0
     pipe = state.delivered_rate * base / (BITS_PER_BYTE * packet)
     if state.phase == START:
         state.flat = state.flat + 1.0 if state.delivered_rate < 1.25 * state.rate_before else 0.0
-        if share > 0.0 or state.flat >= FREE_ROUNDS or queue * x > _STANDS * alpha:
+        stands = _STANDS * alpha + state.spread * x
+        state.spread = spread
+        if share > 0.0 or told > 0.0 or state.flat >= FREE_ROUNDS or queue * x > stands:
             _end_start(state, pipe, alpha)
         else:
             state.window = min(2.0 * state.window, max(4.0 * got / packet, 2.0 * FIRST_WINDOW))
     elif state.phase == CRUISE:
         if state.competing > 0.0:
-            _compete(state, time, gone > before, share)
-        elif share > 0.0 or not drained:
-            _cruise(state, p, time, share, alpha)
+            compete(state, time, gone > before or fresh, share)
+        elif cut > 0.0 or not drained:
+            _cruise(state, p, time, cut, alpha)
         alone = state.competing == 0.0 and state.foreign <= 0.0
-        if time >= state.probe_s and alone and state.emptied >= _EMPTIED and state.share >= _WHOLE:
+        empties = alone and state.emptied >= _EMPTIED and state.share >= _WHOLE
+        if time >= state.probe_s and (empties or state.marks < 1.0):
             _renew(state, p, time)
-        elif time >= state.probe_s:
+        elif time >= state.probe_s and span * min(W, 1.0) < _OUTAGE * state.rtt:
             state.phase = DRAIN
             state.saved = state.window
-            state.window = min(state.window, p.drain_share * pipe)
-            state.drain_until_s = time + _LASTS * p.probe_s + 2.0 * state.rtt
-            state.drained = queue if queue * x > FREE * alpha else 0.0
+            state.window = min(state.window, p.drain_share * pipe * state.min_rtt / base)
+            state.drain_until_s = time + _LASTS * p.probe_s + 2.0 * min(state.rtt, _PACED * state.target_rtt)
+            state.drained = 0.0 if empty else state.rtt - state.min_rtt
+            state.drain_rounds = state.drain_sum = state.drain_spread = 0.0
             state.drain_rtt = inf
             state.drain_s = time
             state.spread = spread
-    elif share > 0.0:
-        state.saved *= 1.0 - max(share, p.cut)
+    elif cut > 0.0:
+        state.saved *= 1.0 - cut
         state.limit = state.saved
         state.limit_s = time
-        state.deaf = 1.0
     fast = max(state.delivered_rate, state.rate_before) / (BITS_PER_BYTE * packet)
     if state.phase != START and state.competing == 0.0:
         state.window = min(state.window, MAX_BDPS * (fast * base + alpha) + MAX_PACKETS)
@@ -322,10 +260,17 @@ def _end_round(
 
 @njit(cache=True, error_model="numpy")
 def own_rate_law_step(
-    state: OwnRateState, p: OwnRateParameters, time: float, rtt: float, delivered: float, in_flight: float, lost: float
+    state: OwnRateState,
+    p: OwnRateParameters,
+    time: float,
+    rtt: float,
+    delivered: float,
+    in_flight: float,
+    lost: float,
+    marked: float,
 ) -> float:
-    """One RTT [s] at a time [s], bytes delivered so far, in flight, and lost so far (NaN: not known);
-    changes the state in place and gives the rate in force [bit/s]."""
+    """One RTT [s] at a time [s], bytes delivered so far, in flight, lost, and of those delivered the ones whose
+    acknowledgements told of marks (NaN: not known); changes the state in place and gives the rate in force [bit/s]."""
     if not 0.0 < rtt < inf:
         state.bad_rtt += 1.0
         return state.rate
@@ -351,25 +296,31 @@ def own_rate_law_step(
     if state.phase == DRAIN and time >= state.drain_until_s:
         _end_drain(state, p, time)
         changed = True
-    _hear_timer(state, p, delivered, lost)
+    hear_timer(state, p, delivered, lost)
     if state.phase == START and state.recent >= _SOON:
         x = state.window / rtt
         alpha = own_queue(p.packets, p.packets_per_root, x)
         span = time - state.round_s
-        if (state.recent_rtt - state.min_rtt) * x > _STANDS * alpha and span >= 0.5 * rtt:
+        stands = _STANDS * alpha + state.spread * x
+        if (state.recent_rtt - state.min_rtt) * x > stands and span >= 0.5 * rtt:
             now = BITS_PER_BYTE * (delivered - state.round_bytes) / span
             _end_start(state, max(now, state.delivered_rate) * state.min_rtt / (BITS_PER_BYTE * p.packet), alpha)
             changed = True
         state.recent = 0.0
         state.recent_rtt = inf
     if delivered + gone >= state.round_end and time - state.round_s >= 0.5 * state.min_rtt:
-        _end_round(state, p, time, delivered, in_flight, lost)
+        _end_round(state, p, time, delivered, in_flight, lost, marked)
         changed = True
     if not changed:
         return state.rate
     speed = _START_SPEED if state.phase == START else SPEED
+    trip = state.rtt  # as it was: after an outage the pace of a drain, or of what is sent again, would be none
+    if state.phase == DRAIN:
+        trip = min(trip, state.min_rtt + state.wander)
+    elif state.phase == CRUISE:
+        trip = min(trip, _PACED * state.target_rtt)
     state.most_in_flight = max(state.window, 1.0) * p.packet
-    rate = speed * BITS_PER_BYTE * state.window * p.packet / state.rtt
+    rate = speed * BITS_PER_BYTE * state.window * p.packet / trip
     if rate < p.min_rate:
         state.floored += 1.0
     state.rate = min(max(rate, p.min_rate), p.max_rate)
@@ -382,7 +333,14 @@ _state, _parameters = compiled_view(OwnRateState), compiled_view(OwnRateParamete
 
 @njit(cache=True, error_model="numpy")
 def own_rate_step(
-    state: np.ndarray, settings: np.ndarray, time: float, rtt: float, delivered: float, in_flight: float, lost: float
+    state: np.ndarray,
+    settings: np.ndarray,
+    time: float,
+    rtt: float,
+    delivered: float,
+    in_flight: float,
+    lost: float,
+    marked: float,
 ) -> float:
     """`own_rate_law_step` on a row of state and one of parameters."""
-    return own_rate_law_step(_state(state), _parameters(settings), time, rtt, delivered, in_flight, lost)
+    return own_rate_law_step(_state(state), _parameters(settings), time, rtt, delivered, in_flight, lost, marked)

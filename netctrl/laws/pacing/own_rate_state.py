@@ -9,6 +9,8 @@ import numpy as np
 from netctrl.laws.record import as_record, width
 from netctrl.model.law import OwnRatePacer
 
+START, CRUISE, DRAIN = 0.0, 1.0, 2.0
+"""Phases."""
 FIRST_WINDOW = 10.0
 """Of a start [packet]."""
 
@@ -32,7 +34,7 @@ class OwnRateState:
     """Of the RTT to come [s]"""
     samples: float
     phase: float
-    """0: start; 1: cruise; 2: drain"""
+    """START, CRUISE or DRAIN"""
     window: float
     """W [packet]"""
     most_in_flight: float
@@ -78,8 +80,12 @@ class OwnRateState:
     """Time of its last cut [s]"""
     round_lost: float
     """Lost when this round trip began [byte]"""
+    marked: float
+    """Acknowledged with marks by then [byte]"""
+    marks: float
+    """Their average share, of L4S; 1: none was heard yet"""
     limit: float
-    """Greatest window since the last significant losses [packet]"""
+    """Greatest window since the last significant losses or marks [packet]"""
     limit_s: float
     """Time of these [s]"""
     deaf: float
@@ -96,6 +102,16 @@ class OwnRateState:
     """Queueing delay before it [s]; 0 where there was none to speak of"""
     drain_rtt: float
     """Least RTT of packets sent in it [s]"""
+    drain_rounds: float
+    """Round trips of packets sent in it"""
+    drain_sum: float
+    """Of their least RTTs [s]"""
+    drain_spread: float
+    """Of their spreads [s]"""
+    wander: float
+    """What jitter adds to the least RTT of a round trip, beyond ℓ₀: the less of the last two drains' [s]"""
+    wander_before: float
+    """As of the last drain [s]"""
     spread: float
     """Mean RTT less the least, of the round trip before it [s]"""
     seen_s: float
@@ -135,6 +151,8 @@ class OwnRateParameters:
     drain_share: float
     probe_s: float
     patience_drains: float
+    scalable: float
+    """1: L4S"""
     packet: float
     """[byte]"""
     min_rate: float
@@ -150,8 +168,8 @@ def own_rate_settings(law: OwnRatePacer) -> np.ndarray:
     return np.array(
         [
             *(law.queue_packets, law.queue_packets_per_root_rate, law.gain, law.tolerated_loss, law.cut, law.growth),
-            *(law.noise_share, law.drain_share, law.probe_s, law.patience_drains, law.packet_size_bytes),
-            *(law.least_rate_bit_per_s, law.max_rate_bit_per_s, law.start_rate_bit_per_s),
+            *(law.noise_share, law.drain_share, law.probe_s, law.patience_drains, float(law.l4s)),
+            *(law.packet_size_bytes, law.least_rate_bit_per_s, law.max_rate_bit_per_s, law.start_rate_bit_per_s),
         ]
     )
 
@@ -163,7 +181,7 @@ def own_rate_start(law: OwnRatePacer) -> np.ndarray:
     state.time_s = state.applied_s = -inf
     state.rate = law.start_rate_bit_per_s
     state.window = FIRST_WINDOW
-    state.share = 1.0
+    state.share = state.marks = 1.0
     state.min_rtt = state.round_rtt = state.recent_rtt = state.lowest_rtt = state.lowest_before = state.limit = inf
     state.most_in_flight = inf
     state.lost_bytes = -1.0

@@ -42,6 +42,9 @@ class PacingSample(NamedTuple):
     """Sent and neither acknowledged nor lost [byte], where it is known."""
     lost_bytes: float = nan
     """Lost since the flow began [byte], where it is known; the paper's law doesn't need it."""
+    marked_bytes: float = nan
+    """Of those delivered, the ones whose acknowledgements told of ECN's marks [byte], where it is known; the paper's
+    law doesn't need it."""
 
 
 class PacingState(NamedTuple):
@@ -149,7 +152,8 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
     """
     try:
         values = state.values.copy()
-        time, rtt, delivered, in_flight, lost = map(float, tuple(sample) if isinstance(sample, tuple) else ())
+        time, rtt, *seen = map(float, tuple(sample) if isinstance(sample, tuple) else ())
+        delivered, in_flight, lost, marked = seen
         settings, kind, places = ready.settings, type(ready.law), ready.places
     except (AttributeError, TypeError, ValueError, OverflowError):
         raise _refused(ready, state, sample) from None
@@ -158,7 +162,7 @@ def pace(ready: Pacer, state: PacingState, sample: PacingSample) -> tuple[float,
     if kind is ArxPacer:
         rate = arx_step(values, settings, time, rtt)
     else:
-        rate = own_rate_step(values, settings, time, rtt, delivered, in_flight, lost)
+        rate = own_rate_step(values, settings, time, rtt, delivered, in_flight, lost, marked)
     return rate, PacingState(values)
 
 
@@ -172,7 +176,14 @@ def _refused(ready: object, state: object, sample: object) -> InvalidValue:
 
 
 def pace_trace(
-    law: PacingLaw, times: Any, rtts: Any, *, delivered: Any = None, in_flight: Any = None, lost: Any = None
+    law: PacingLaw,
+    times: Any,
+    rtts: Any,
+    *,
+    delivered: Any = None,
+    in_flight: Any = None,
+    lost: Any = None,
+    marked: Any = None,
 ) -> PacingRun:
     """Apply a pacing law to recorded samples: the RTTs that it predicts and the rates that it would set.
 
@@ -184,7 +195,7 @@ def pace_trace(
         As in the `law` of a Design by `netctrl.pacing`.
     times, rtts : array_like, shape (T,)
         Times of the acknowledgements and their round-trip times [s].
-    delivered, in_flight, lost : array_like, shape (T,), optional
+    delivered, in_flight, lost, marked : array_like, shape (T,), optional
         As in `netctrl.laws.pacing.pacing.PacingSample` [byte].
 
     Returns
@@ -211,9 +222,9 @@ def pace_trace(
     T = len(time)
     if len(rtt) != T:
         raise InvalidValue("rtts", f"{len(rtt)} samples", f"as many as times, {T}")
-    bytes_, flight, gone = (
+    bytes_, flight, gone, told = (
         _column(name, np.full(T, nan) if values is None else values, T)
-        for name, values in (("delivered", delivered), ("in_flight", in_flight), ("lost", lost))
+        for name, values in (("delivered", delivered), ("in_flight", in_flight), ("lost", lost), ("marked", marked))
     )
     names = row_names(LAWS[type(law)][0])
     applied, prediction, samples = (names.index(name) for name in ("applied_s", "prediction", "samples"))
@@ -226,7 +237,7 @@ def pace_trace(
             if used[t] and before[1] > 0.0:
                 predictions[t] = state[prediction] * state[names.index("rtt_unit")]
         else:
-            rates[t] = own_rate_step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t], gone[t])
+            rates[t] = own_rate_step(state, ready.settings, time[t], rtt[t], bytes_[t], flight[t], gone[t], told[t])
             used[t] = state[applied] > before[0]
             if used[t] and state[prediction] > 0.0:
                 predictions[t] = state[prediction]
@@ -244,6 +255,7 @@ def pace_many(
     delivered: Any = None,
     in_flight: Any = None,
     lost: Any = None,
+    marked: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Apply a pacing law to recorded samples of many flows at once.
 
@@ -257,7 +269,7 @@ def pace_many(
         Times of the acknowledgements, the same for all flows [s].
     rtts : array_like, shape (n, T)
         Round-trip times [s].
-    delivered, in_flight, lost : array_like, shape (n, T), optional
+    delivered, in_flight, lost, marked : array_like, shape (n, T), optional
         As in `netctrl.laws.pacing.pacing.PacingSample` [byte].
 
     Returns
@@ -290,7 +302,8 @@ def pace_many(
     shape = (len(after), len(time))
     takes = f"numbers of shape {shape}, one row per flow and one column per time"
     tables, unknown = [], np.full((1, 1) if isinstance(law, ArxPacer) else shape, nan)
-    for name, values in (("rtts", rtts), ("delivered", delivered), ("in_flight", in_flight), ("lost", lost)):
+    given = {"rtts": rtts, "delivered": delivered, "in_flight": in_flight, "lost": lost, "marked": marked}
+    for name, values in given.items():
         table = unknown if values is None and name != "rtts" else _numbers(name, values, takes)
         if table is not unknown and table.shape != shape:
             raise InvalidValue(name, f"shape {table.shape}", takes)
@@ -312,6 +325,7 @@ def _many(
     delivered: np.ndarray,
     in_flight: np.ndarray,
     lost: np.ndarray,
+    marked: np.ndarray,
     rates: np.ndarray,
 ) -> None:
     """Steps of many flows under the own-rate law: states (n, s), times (T,), the others (n, T); fills rates (n, T)
@@ -319,7 +333,7 @@ def _many(
     for flow in prange(len(states)):
         state = states[flow]
         for t in range(len(times)):
-            given = times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t], lost[flow, t]
+            given = times[t], rtts[flow, t], delivered[flow, t], in_flight[flow, t], lost[flow, t], marked[flow, t]
             rates[flow, t] = own_rate_step(state, settings, *given)
 
 

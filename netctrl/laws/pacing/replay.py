@@ -16,7 +16,7 @@ from netctrl.laws.pacing.pacing import EVENTS, PacingRun, pace_trace
 from netctrl.model.law import PacingLaw
 
 _MAX_BYTES = 2**28
-_COLUMNS = ("time_s", "rtt_s", "delivered_bytes", "in_flight_bytes", "lost_bytes")
+_COLUMNS = ("time_s", "rtt_s", "delivered_bytes", "in_flight_bytes", "lost_bytes", "marked_bytes")
 _SHOWN = 10
 
 
@@ -31,6 +31,8 @@ class RttTrace(NamedTuple):
     """Sent and not yet acknowledged or lost."""
     lost_bytes: np.ndarray | None
     """Since the flow began."""
+    marked_bytes: np.ndarray | None
+    """Of those acknowledged, the ones with marks."""
 
 
 class PacingReplay(NamedTuple):
@@ -83,6 +85,7 @@ def replay(law: PacingLaw, trace: RttTrace) -> PacingReplay:
         delivered=trace.delivered_bytes,
         in_flight=trace.in_flight_bytes,
         lost=trace.lost_bytes,
+        marked=trace.marked_bytes,
     )
     seen = run.used & ~np.isnan(run.predictions)
     spread = float(trace.rtt_s[seen].var()) if seen.any() else 0.0
@@ -93,7 +96,7 @@ def replay(law: PacingLaw, trace: RttTrace) -> PacingReplay:
 def read_replay(path: str | os.PathLike[str], *, delivered: bool = False) -> RttTrace:
     """Read measured RTTs from a CSV with the columns `time_s` and `rtt_s`.
 
-    The columns `delivered_bytes`, `in_flight_bytes` and `lost_bytes` are optional; others are ignored.
+    The columns `delivered_bytes`, `in_flight_bytes`, `lost_bytes` and `marked_bytes` are optional; others are ignored.
 
     Raises
     ------
@@ -139,7 +142,7 @@ def _wrong(name: str, value: float, before: float) -> str | None:
         return "a number"
     if name == "rtt_s" and value <= 0.0:
         return "a time above 0, in seconds"
-    if name in ("time_s", "delivered_bytes", "lost_bytes") and value < before:
+    if name not in ("rtt_s", "in_flight_bytes") and value < before:
         return f"at least {before:.12g}, that of the line before"
     if name.endswith("_bytes") and value < 0.0:
         return "bytes of at least 0"

@@ -44,6 +44,8 @@ class Sample(NamedTuple):
     """So far [byte]"""
     lost: float
     """So far [byte]"""
+    marked: float
+    """Of what was delivered, what acknowledgements that told of marks acknowledged [byte]"""
     packet: float
     """[byte]"""
     recovering: float

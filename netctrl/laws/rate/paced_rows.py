@@ -43,7 +43,7 @@ def _step(allowed: Allowed, state: np.ndarray, settings: np.ndarray, sample: Sam
     if settings[0] == 0.0:
         allowed.rate = arx_step(state, parameters, sample.time, sample.rtt) / 8.0
     else:
-        given = (sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.lost)
+        given = (sample.time, sample.rtt, sample.delivered, sample.in_flight, sample.lost, sample.marked)
         allowed.rate = own_rate_step(state, parameters, *given) / 8.0
         allowed.in_flight = state[_MAX_IN_FLIGHT]
 

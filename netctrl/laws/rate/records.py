@@ -19,7 +19,7 @@ from netctrl.laws.rate.regulated import RegulatedSender
 from netctrl.laws.window.law import SchemeRecord
 from netctrl.laws.window.records import SCHEMES
 from netctrl.model.io.fields import Rate, identifier, number, rate, read_fields, record
-from netctrl.model.law import PacingLaw
+from netctrl.model.law import OwnRatePacer, PacingLaw
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,6 +124,16 @@ def has_pacer(sender: Sender) -> bool:
 def pacer_of(sender: Sender) -> PacingLaw | None:
     """Pacing law of a sender; None for other senders. Raises as `PacedSender.pacer`."""
     return _record(sender).pacer() if has_pacer(sender) else None
+
+
+def reads_marks(sender: Sender) -> bool:
+    """Whether a pacing law hears of marks: own-rate."""
+    return has_pacer(sender) and isinstance(pacer_of(sender), OwnRatePacer)
+
+
+def is_l4s(sender: Sender) -> bool:
+    """Whether a pacing law, alone, hears each mark of L4S."""
+    return window_of(sender) is None and getattr(pacer_of(sender), "l4s", False)
 
 
 def scheme_of(sender: Sender) -> SchemeRecord | None:

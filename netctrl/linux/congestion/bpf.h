@@ -19,7 +19,7 @@ struct sock {
 };
 struct tcp_sock {
 	u64 tcp_mstamp;
-	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, mss_cache, packets_out, retrans_out, sacked_out, lost_out, delivered, lost;
+	u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, mss_cache, packets_out, retrans_out, sacked_out, lost_out, delivered, delivered_ce, lost;
 };
 struct rate_sample {
 	long rtt_us;

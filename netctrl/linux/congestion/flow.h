@@ -9,8 +9,10 @@ struct law_flow {
 	u64 idle_us;
 	u64 delivered; /* packets */
 	u64 lost;
+	u64 marked;
 	u32 delivered_before; /* the kernel's counts, which wrap */
 	u32 lost_before;
+	u32 marked_before;
 };
 
 static noinline void law_pace(struct sock *sk, const struct law_flow *flow)
@@ -31,8 +33,10 @@ static __always_inline void law_begin(struct sock *sk, struct law_flow *flow, u6
 	flow->idle_us = 0;
 	flow->delivered = 0;
 	flow->lost = 0;
+	flow->marked = 0;
 	flow->delivered_before = tp->delivered;
 	flow->lost_before = tp->lost;
+	flow->marked_before = tp->delivered_ce;
 	if (sk->sk_pacing_status == 0) /* SK_PACING_NONE: TCP paces by itself, unless fq does */
 		sk->sk_pacing_status = 1;
 	law_pace(sk, flow);
@@ -42,11 +46,13 @@ static __always_inline void law_acked(struct sock *sk, struct law_flow *flow, s6
 {
 	struct tcp_sock *tp = tcp_sk(sk);
 	const u64 now = tp->tcp_mstamp, rate = flow->law.rate;
-	const u32 delivered = tp->delivered, lost = tp->lost, most = tp->snd_cwnd_clamp;
+	const u32 delivered = tp->delivered, lost = tp->lost, marked = tp->delivered_ce, most = tp->snd_cwnd_clamp;
 	u64 window;
 
 	flow->lost += (u32)(lost - flow->lost_before);
 	flow->lost_before = lost;
+	flow->marked += (u32)(marked - flow->marked_before);
+	flow->marked_before = marked;
 	if (flow->delivered < 10) /* the first window, which the kernel takes to be the program's limit */
 		limited = false;
 	if (limited)
@@ -59,7 +65,7 @@ static __always_inline void law_acked(struct sock *sk, struct law_flow *flow, s6
 		law_step(&flow->law, f64_mul(f64_from(now + flow->clock_us - flow->idle_us), LAW_MICROSECOND),
 			 f64_mul(f64_from(rtt_us), LAW_MICROSECOND), LAW_BYTES(flow->delivered),
 			 LAW_BYTES((u64)(tp->packets_out + tp->retrans_out - tp->sacked_out - tp->lost_out)),
-			 LAW_BYTES(flow->lost));
+			 LAW_BYTES(flow->lost), LAW_BYTES(flow->marked));
 	if (flow->law.rate != rate)
 		law_pace(sk, flow);
 	window = f64_whole(f64_max(flow->law.window, f64_from(1)));

@@ -33,6 +33,8 @@ def law_text(law: PacingLaw) -> str:
     if not isinstance(law, OwnRatePacer):
         takes = "an own-rate law, as `netctrl design pacing --mode own-rate` makes; `linux pace` runs others"
         raise InvalidValue("law", type(law).__struct_config__.tag, takes)
+    if law.l4s:
+        raise InvalidValue("l4s", True, "false: Linux's receivers echo a mark until the window is cut, not each one")
     settings, start = own_rate_settings(law), own_rate_start(law)
     text = law_in_integers(own_rate_law_step, OwnRateParameters, settings, OwnRateState, start)
     size = float(law.packet_size_bytes)

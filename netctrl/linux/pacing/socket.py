@@ -14,6 +14,7 @@ from typing import Any
 
 from netctrl.core.errors import InvalidValue, checked_number
 from netctrl.core.units import BITS_PER_BYTE, MICROSECOND
+from netctrl.laws.pacing.own_rate import SPEED
 from netctrl.laws.pacing.own_rate_state import OwnRateState
 from netctrl.laws.pacing.pacing import PacingSample, PacingState, pace, pacer, pacing_values, start_pacing
 from netctrl.laws.record import row_names
@@ -83,6 +84,10 @@ class SocketPacer:
     """
 
     def __init__(self, law: PacingLaw) -> None:
+        if getattr(law, "l4s", False):
+            raise InvalidValue(
+                "l4s", True, "false: Linux's receivers echo a mark until the window is cut, not each one"
+            )
         self.law = law
         self.rate_bit_per_s = float(law.start_rate_bit_per_s)
         self._ready = pacer(law)
@@ -107,7 +112,8 @@ class SocketPacer:
             return self.rate_bit_per_s
         rate, self._state = pace(self._ready, self._state, sample)
         if isinstance(self.law, OwnRatePacer):
-            rate *= min(max(2.0 - sample.in_flight_bytes / float(self._state.values[_MOST]), _LEAST), 1.0)
+            over = sample.in_flight_bytes / float(self._state.values[_MOST])
+            rate *= min(max(2.0 - over, _LEAST), 1.0) / SPEED
         if rate != self.rate_bit_per_s:
             set_pacing_rate(connection, rate)
             self.rate_bit_per_s = rate
@@ -136,6 +142,7 @@ class SocketPacer:
             delivered_bytes=self._arrived - self._idle_bytes if known else nan,
             in_flight_bytes=info.in_flight_bytes,
             lost_bytes=nan if info.bytes_retrans is None else float(info.bytes_retrans),
+            marked_bytes=nan if info.delivered_ce is None else float(info.snd_mss * info.delivered_ce),
         )
 
 

@@ -15,6 +15,7 @@ from netctrl.laws.rate.records import (
     FastSender,
     KernelTcp,
     has_pacer,
+    is_l4s,
     pacer_of,
     rate_record,
     scheme_of,
@@ -73,6 +74,8 @@ def sender_lack(group: Flow) -> str | None:
         return f"pacing over {group.sender.window}"
     if rate_record(group.sender) is not None and name not in ("cap", *SENDERS) and not has_pacer(group.sender):
         return f"{name} senders"
+    if is_l4s(group.sender):
+        return f"{name} as a sender of L4S"
     if group.ecn and name in _ECHOED:
         return None if group.bulk else f"{name} but in bulk flows"
     printed = _printed(group)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from netctrl.core.errors import InvalidValue
-from netctrl.laws.rate.records import Sender, rate_record, read_sender, scheme_of, sender_name, window_of
+from netctrl.laws.rate.records import Sender, rate_record, read_sender, reads_marks, scheme_of, sender_name, window_of
 from netctrl.laws.tcp.sender import SLOW_STARTS
 from netctrl.laws.window.records import law_of
 from netctrl.model.io.fields import (
@@ -226,7 +226,10 @@ class Flow(Record, frozen=True, kw_only=True, tag_field="kind", tag="flow"):
     def hears_marks(self) -> bool:
         """Whether packets can be marked because `ecn` lets them and the sender reads marks; others are dropped."""
         scheme = scheme_of(self.sender)
-        reads = window_of(self.sender) is not None if scheme is None else law_of(scheme).marking is not None
+        if scheme is None:
+            reads = window_of(self.sender) is not None or reads_marks(self.sender)
+        else:
+            reads = law_of(scheme).marking is not None
         return self.answered and bool(self.ecn) and reads
 
     @property

@@ -13,7 +13,7 @@ Units: bytes, seconds.
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -129,7 +129,7 @@ def _law_rate(
     if law == ARX:
         return arx_step(state, settings, time, rtt) / BITS_PER_BYTE
     if law == OWN_RATE:
-        return own_rate_step(state, settings, time, rtt, acked, flight, gone) / BITS_PER_BYTE
+        return own_rate_step(state, settings, time, rtt, acked, flight, gone, nan) / BITS_PER_BYTE
     if law == BBR:
         return bbr_step(state, time, rtt, acked, flight, sent, gone, packet)
     return before

@@ -35,8 +35,8 @@ PACKET = columns("next flow seq hop info time start back")
 FLOW = columns(
     "state kind group route ack_route line_head line_tail line_delay line_last "
     "una next pipe due recover recovery lost_to retry lost rack_time rack_seq rack_rtt reordered persist heard probe "
-    "undo undo_at backoff srtt rttvar expected ahead stamp echo held quick came limited used filled out edge reduced "
-    "farthest resent_head resent_tail steps probe_again prior reduced_delivered sent_before room undo_left "
+    "marked undo undo_at backoff srtt rttvar expected ahead stamp echo held quick came limited used filled out edge "
+    "reduced farthest resent_head resent_tail steps probe_again prior reduced_delivered sent_before room undo_left "
     "undo_window undo_threshold rto_at timer armed rto size last_bytes write most pacer exact ring mask ecn law "
     "generation session start stop access asked bytes sent again timeouts cuts received gap variation paced pace carry "
     "woken priority left rtt_sum rtt_count dropped delays burst within trip rates interval until full pausing fixed "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf
+from math import inf, nan
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from netctrl.checks.worst.laws import Seen, step_law
 from netctrl.checks.worst.packets import Figures
 from netctrl.checks.worst.relations import Relations, affine
 from netctrl.checks.worst.search import worst_network
-from netctrl.laws.pacing.own_rate import own_rate_step
+from netctrl.laws.pacing.own_rate import SPEED, own_rate_step
 from netctrl.laws.pacing.own_rate_state import OwnRateState, own_rate_settings, own_rate_start
 from netctrl.laws.record import as_record
 
@@ -46,7 +46,7 @@ def own_rate_window(law, window, rtt, delivered, before, share, lost, free=0):
     state.round_end = bytes_before + 1.0
     sent = delivered * PIPE * rtt
     came, gone, held = bytes_before + (1.0 - lost) * sent, lost * sent, window * PIPE
-    own_rate_step(row, own_rate_settings(law), 10.0 + span, rtt * RTT, came, held, gone)
+    own_rate_step(row, own_rate_settings(law), 10.0 + span, rtt * RTT, came, held, gone, nan)
     return state.window * 1500.0 / PIPE, state.share, state.limit < inf
 
 
@@ -208,7 +208,7 @@ def fluid(law, holds, bursts, at, seen, spread):
         before, served = served, sent - (queue - waiting) * more / more.sum()
         new = W + law.gain * (W / rtt + waits(W / rtt) + wide - W)
         W = np.minimum(new, 1.25 * W + 0.5 / pipe)
-        rate = 1.01 * W / rtt
+        rate = SPEED * W / rtt
     left = len(bursts) - bursts.sum() + waiting
     assert served.sum() == pytest.approx(left - idle)
     return served / left, longest

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import netctrl
 from netctrl.core.errors import InvalidValue
 from netctrl.laws.pacing.best_rate import freeze_deviation
+from netctrl.laws.pacing.own_rate import own_rate_step
+from netctrl.laws.pacing.own_rate_state import OwnRateState, own_rate_settings, own_rate_start
 from netctrl.laws.pacing.pacing import (
     EVENTS,
     PacingSample,
@@ -19,6 +21,7 @@ from netctrl.laws.pacing.pacing import (
     pacing_values,
     start_pacing,
 )
+from netctrl.laws.record import as_record
 from netctrl.model.law import ArxPacer, OwnRatePacer
 
 NAN, INF = float("nan"), float("inf")
@@ -260,6 +263,53 @@ def test_nothing_delivered_is_no_reason_to_stop():
     times = 4e-3 * np.arange(200)
     run = pace_trace(OWN, times, np.full(200, 4e-3), delivered=np.zeros(200))
     assert (run.rates == 2.0 * 10 * 12_000 / 4e-3).all()  # twice the first window a round trip
+
+
+def cruising(law, window, rtt, rounds, marked, share=1.0):
+    """Windows after round trips without a queue, of which these shares of what is delivered are marked."""
+    row = own_rate_start(law)
+    state = as_record(OwnRateState, row)
+    state.phase, state.window, state.share, state.samples = 1.0, window, share, 100.0
+    state.min_rtt = state.rtt = rtt
+    state.lost_bytes, state.time_s, state.round_s, state.probe_s = 0.0, 0.0, 0.0, INF
+    settings, delivered, told, windows = own_rate_settings(law), 0.0, 0.0, []
+    for n in range(rounds):
+        sent = state.window * law.packet_size_bytes
+        delivered, told = delivered + sent, told + marked[n % len(marked)] * sent
+        own_rate_step(row, settings, (n + 1) * rtt, rtt, delivered, 0.0, 0.0, told)  # the next sample ends a round
+        windows.append(float(state.window))
+    return np.array(windows), state
+
+
+@pytest.mark.parametrize(("rtt", "share"), [(0.05, 0.02), (0.1, 0.1), (0.0125, 0.02)])
+def test_marks_of_l4s_leave_prague_s_window(rtt, share):
+    """Cut by half of the share in two of these round trips (three of half a virtual one), where it grows by 1.366."""
+    trips = max(0.025 / rtt, 1.0)
+    windows, state = cruising(OwnRatePacer(l4s=True), 50.0, rtt, 4000, [share])
+    assert state.marks == pytest.approx(share)
+    rounds = 2 if trips == 1.0 else 3
+    grown = rounds * (1.0 + 3.0**0.5) / 2.0 / (trips * (trips + 1.0))
+    assert windows[-400:].max() == pytest.approx(grown / (0.5 * share), rel=0.02)
+
+
+def test_a_first_mark_of_l4s_halves_the_window_and_is_heard_once():
+    windows, _ = cruising(OwnRatePacer(l4s=True), 50.0, 0.05, 6, [0.0, 1.0, 1.0, 1.0, 0.0, 0.0])
+    changes = windows[1:] / windows[:-1]
+    assert changes[0] == pytest.approx(0.5, abs=0.02)  # and grows by .7 packets
+    assert changes[1] > 1.0
+    assert changes[2] == pytest.approx(0.5, abs=0.03)
+    assert (changes[3:] > 1.0).all()
+
+
+def test_a_classic_mark_cuts_the_queue_that_is_kept_and_the_window_only_where_none_is():
+    """The echo of a mark stands for a round trip more."""
+    marks = [0.0, 0.1, 0.1, 0.0]
+    windows, state = cruising(OWN, 50.0, 0.2, 4, marks)
+    assert (np.diff(windows) > 0.0).all()
+    assert state.share == pytest.approx(0.8 * 0.8, abs=0.03)
+    windows, state = cruising(OWN, 50.0, 0.2, 4, marks, share=0.1)
+    assert windows[1] == pytest.approx(0.85 * min(windows[0] + 0.5 * 1.0, windows[0] * 1.25), rel=0.02)
+    assert (np.diff(windows)[1:] > 0.0).all()
 
 
 @pytest.mark.parametrize("law", [LITERAL, PAPER, OWN], ids=["literal", "paper", "own rate"])

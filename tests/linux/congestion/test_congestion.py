@@ -48,7 +48,7 @@ typedef uint32_t u32;
 #define tcp_sk(sk) ((struct tcp_sock *)(sk))
 struct sock { u64 sk_pacing_rate, sk_max_pacing_rate; u32 sk_pacing_status; };
 struct tcp_sock { struct sock sk; u64 tcp_mstamp; u32 snd_cwnd, snd_cwnd_clamp, snd_ssthresh, mss_cache;
-                  u32 packets_out, retrans_out, sacked_out, lost_out, delivered, lost; };
+                  u32 packets_out, retrans_out, sacked_out, lost_out, delivered, delivered_ce, lost; };
 """
 FLAGS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-shared", "-fPIC")
 NAN = np.uint64(0xFFF << 51)
@@ -134,9 +134,9 @@ Replay = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 @njit
 def driven(state: Any, settings: Any, path: Any, draws: Any, samples: Any, rates: Any) -> Any:
     """Steps of a flow over a bottleneck: path = (RTT, capacity, buffer, loss, jitter, others' share of
-    the buffer from 3 s on)."""
-    rtt, capacity, buffer, loss, jitter, others = path
-    packet, rate, queue, delivered, lost = 1500.0, 1e6, 0.0, 0.0, 0.0
+    the buffer from 3 s on, share of it above which packets are marked)."""
+    rtt, capacity, buffer, loss, jitter, others, marks = path
+    packet, rate, queue, delivered, lost, marked = 1500.0, 1e6, 0.0, 0.0, 0.0, 0.0
     begun = time = 1.7e9 + draws[0, 0]
     competed = limited = 0
     for k in range(len(samples)):
@@ -148,10 +148,11 @@ def driven(state: Any, settings: Any, path: Any, draws: Any, samples: Any, rates
             queue = min(queue, buffer)
         else:
             delivered += packet
+            marked += packet if queue > marks * buffer else 0.0
         time += gap
         now = rtt + 8.0 * queue / capacity + jitter * draws[k, 1]
-        samples[k] = (time, now, delivered, min(rate, capacity) / 8.0 * now, lost)
-        rate = own_rate_step(state, settings, time, now, delivered, samples[k, 3], lost)
+        samples[k] = (time, now, delivered, min(rate, capacity) / 8.0 * now, lost, marked)
+        rate = own_rate_step(state, settings, time, now, delivered, samples[k, 3], lost, marked)
         rates[k] = rate
         competed += state[COMPETING] > 0.0
         limited += state[LIMIT] < np.inf
@@ -161,8 +162,8 @@ def driven(state: Any, settings: Any, path: Any, draws: Any, samples: Any, rates
 @njit
 def stepped(state: Any, settings: Any, samples: Any, rates: Any) -> None:
     for k in range(len(samples)):
-        time, rtt, delivered, in_flight, lost = samples[k]
-        rates[k] = own_rate_step(state, settings, time, rtt, delivered, in_flight, lost)
+        time, rtt, delivered, in_flight, lost, marked = samples[k]
+        rates[k] = own_rate_step(state, settings, time, rtt, delivered, in_flight, lost, marked)
 
 
 def compare(replay: Replay, samples: np.ndarray, rates: np.ndarray, state: np.ndarray) -> None:
@@ -215,7 +216,7 @@ def in_bpf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
             assert libbpf.bpf_map_update_elem(memory, ctypes.byref(key), place(row), ctypes.c_uint64(0)) == 0
             assert libbpf.bpf_prog_test_run_opts(program, ctypes.byref(TestRun(ctypes.sizeof(TestRun)))) == 0
             assert libbpf.bpf_map_lookup_elem(memory, ctypes.byref(key), place(row)) == 0
-            rates[now], state = row[1 + 5 * batch :][:batch], row[1 + 6 * batch :]
+            rates[now], state = row[1 + 6 * batch :][:batch], row[1 + 7 * batch :]
         return rates, state
 
     yield replay
@@ -223,12 +224,13 @@ def in_bpf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
 
 
 PATHS = {
-    (0.04, 2e7, 2e5, 0.0, 0.0, 0.0): (False, False),
-    (0.02, 1e8, 5e4, 0.01, 2e-3, 0.0): (False, True),
-    (0.2, 1e6, 1e4, 0.05, 0.05, 0.3): (False, True),
-    (0.04, 5e7, 5e5, 0.0, 0.0, 0.5): (True, False),
+    (0.04, 2e7, 2e5, 0.0, 0.0, 0.0, 1.0): (False, False),
+    (0.02, 1e8, 5e4, 0.01, 2e-3, 0.0, 1.0): (False, True),
+    (0.2, 1e6, 1e4, 0.05, 0.05, 0.3, 0.5): (False, True),
+    (0.04, 5e7, 5e5, 0.0, 0.0, 0.5, 1.0): (True, False),
+    (0.02, 2e7, 1e5, 0.0, 0.0, 0.0, 0.02): (False, True),
 }
-"""A path -> whether its flow competes, and whether significant losses limit it."""
+"""A path -> whether its flow competes, and whether significant losses or marks limit it."""
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -237,7 +239,7 @@ def test_a_million_steps_are_those_of_python(
     where: str, path: tuple[float, ...], request: pytest.FixtureRequest
 ) -> None:
     count = 250_000
-    samples, rates = np.empty((count, 5)), np.empty(count)
+    samples, rates = np.empty((count, 6)), np.empty(count)
     state = own_rate_start(LAW)
     draws = np.random.default_rng(7).random((count, 2))
     competed, limited = driven(state, own_rate_settings(LAW), path, draws, samples, rates)
@@ -247,9 +249,10 @@ def test_a_million_steps_are_those_of_python(
 
 def test_absurd_samples_too(in_c: Replay) -> None:
     random, count = np.random.default_rng(5), 250_000
-    powers = ((-6.0, 1.0), (-6.0, 2.0), (0.0, 7.0), (0.0, 8.0), (-9.0, 6.0))
+    powers = ((-6.0, 1.0), (-6.0, 2.0), (0.0, 7.0), (0.0, 8.0), (-9.0, 6.0), (-9.0, 6.0))
     samples = np.stack([10.0 ** random.uniform(*each, count) for each in powers], axis=1)
-    samples[:, [0, 2, 4]] = np.cumsum(samples[:, [0, 2, 4]] * (random.random((count, 3)) < 0.9), axis=0)
+    sums = [0, 2, 4, 5]
+    samples[:, sums] = np.cumsum(samples[:, sums] * (random.random((count, 4)) < 0.9), axis=0)
     odd = random.random(samples.shape) < 0.02
     samples[odd] = random.choice([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.0, 5e-324, 1e-310], int(odd.sum()))
     rates, state = np.empty(count), own_rate_start(LAW)
@@ -271,7 +274,7 @@ class Socket(ctypes.Structure):
     _fields_ = (
         *((name, ctypes.c_uint64) for name in ("pacing_rate", "max_pacing_rate", "pacing_status", "mstamp")),
         *((name, ctypes.c_uint32) for name in ("cwnd", "clamp", "ssthresh", "mss")),
-        *((name, ctypes.c_uint32) for name in ("out", "again", "sacked", "lost_out", "delivered", "lost")),
+        *((name, ctypes.c_uint32) for name in ("out", "again", "sacked", "lost_out", "delivered", "marked", "lost")),
     )
 
 
@@ -282,20 +285,24 @@ def test_a_flow_hears_what_the_kernel_counts(library: ctypes.CDLL) -> None:
     library.flow_begin(ctypes.byref(socket), flow, ctypes.c_uint64(1_700_000_000_000_000), ctypes.c_uint64(before))
     assert (socket.pacing_status, socket.pacing_rate) == (1, int(1e6 / 8.0 / 1500.0 * 1448.0))
     state, settings = own_rate_start(LAW), own_rate_settings(LAW)
-    now, idle, delivered, lost, skipped = before, 0, 0, 0, 0
+    socket.marked = first
+    library.flow_begin(ctypes.byref(socket), flow, ctypes.c_uint64(1_700_000_000_000_000), ctypes.c_uint64(before))
+    now, idle, delivered, lost, marked, skipped = before, 0, 0, 0, 0, 0
     for k in range(400):
         limited = 100 <= k < 150
         now += 4000
         delivered, skipped = delivered + 2 * (not limited), skipped + 2 * limited
         idle += 4000 * limited
         lost += k % 50 == 49
+        marked += k % 60 == 59
         socket.mstamp, socket.delivered = now, (first + delivered + skipped) % 2**32
         socket.lost, socket.out, socket.sacked, socket.lost_out, socket.again = (first + lost) % 2**32, 20, 3, 2, 1
+        socket.marked = (first + marked) % 2**32
         rtt_us = -1 if k % 7 == 6 else 40_000 + 100 * (k % 5)
         library.flow_acked(ctypes.byref(socket), flow, ctypes.c_int64(rtt_us), ctypes.c_bool(limited))
         if rtt_us > 0 and not limited:
             time = float(1_700_000_000_000_000 + now - before - idle) * 1e-6
-            seen = (time, float(rtt_us) * 1e-6, 1500.0 * delivered, 1500.0 * 16, 1500.0 * lost)
+            seen = (time, float(rtt_us) * 1e-6, 1500.0 * delivered, 1500.0 * 16, 1500.0 * lost, 1500.0 * marked)
             own_rate_step(state, settings, *seen)
         found = np.frombuffer(flow, dtype=float, count=len(state))
         assert np.array_equal(as_bits(found), as_bits(state)), k

@@ -84,3 +84,21 @@ def test_what_the_program_lacks_is_named(sender):
     web = flows("more", "two", sender, 1, offers="web")
     with pytest.raises(InvalidValue, match=f"ns3, which has no {sender} but in bulk flows"):
         netctrl.simulate(scenario(web), "ns3")
+
+
+@pytest.mark.needs("ns3")
+@pytest.mark.parametrize("kind", ["codel", "pie"])
+def test_own_rate_hears_as_many_marks_as_on_packets(kind):
+    """Four flows at 10 Mbit/s, whose queue would be above both laws' targets; nothing is lost."""
+    line = Link(id="line", source="a", target="b", capacity=1e7, buffer=1e6, queue={"kind": kind})
+    group = Flow(id="own", path=("line",), rtt=0.05, count=4, sender="own-rate", start=("0s", "1s"))
+    settings = {"duration": 40.0, "warmup": 15.0, "packet_size": SIZE}
+    found = []
+    for engine in ("ns3", "packet"):
+        measures = dict(netctrl.simulate(Scenario(links=(line,), flows=(group,), **settings), engine).measures())
+        found.append([measures[name, "line"] for name in ("utilization", "marks", "loss")] + [measures["rtt", "own"]])
+    ns3, packets = found
+    assert ns3[0] == pytest.approx(packets[0], abs=0.01)
+    assert ns3[1] == pytest.approx(packets[1], rel=0.4)
+    assert ns3[1] > 0.0 == ns3[2] == packets[2]
+    assert ns3[3] == pytest.approx(packets[3], rel=0.05)

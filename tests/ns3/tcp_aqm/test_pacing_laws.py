@@ -19,7 +19,7 @@ from netctrl.laws.aqm.codel import CodelQueue
 from netctrl.laws.aqm.fast_arc import FastArcQueue
 from netctrl.laws.pacing.pacing import EVENTS, pace_trace
 from netctrl.laws.rate.cap import CapSender
-from netctrl.model.law import PacingLaw
+from netctrl.model.law import OwnRatePacer, PacingLaw
 from netctrl.ns3.tcp_aqm.render import render
 from netctrl.ns3.tcp_aqm.senders import pacer_records
 from netctrl.scenario.bottleneck import Bottleneck
@@ -171,6 +171,7 @@ LAWS: dict[str, PacingLaw] = {
     "literal": netctrl.pacing(max_rate_bit_per_s=1e8, guarded=False).law,
     "own rate": netctrl.pacing(mode="own-rate").law,
     "own rate, at most 30 Mbit/s": netctrl.pacing(mode="own-rate", max_rate_bit_per_s=3e7).law,
+    "own rate, L4S": OwnRatePacer(l4s=True),
 }
 
 PARTS = r"""
@@ -181,9 +182,9 @@ PARTS = r"""
 
 template <class Pacer, class Step>
 static void Replay(Pacer pacer, Step step) {
-    double time, rtt, delivered, inFlight, lost;
-    while (std::scanf("%lf %lf %lf %lf %lf", &time, &rtt, &delivered, &inFlight, &lost) == 5) {
-        const double rate = step(pacer, time, rtt, delivered, inFlight, lost);
+    double time, rtt, delivered, inFlight, lost, marked;
+    while (std::scanf("%lf %lf %lf %lf %lf %lf", &time, &rtt, &delivered, &inFlight, &lost, &marked) == 6) {
+        const double rate = step(pacer, time, rtt, delivered, inFlight, lost, marked);
         std::printf("%.17g\n", rate == pacer.state.rate ? rate : -1.0);
     }
     for (const int64_t count : netctrl::EventsOf(pacer.state)) std::printf("%lld\n", static_cast<long long>(count));
@@ -191,13 +192,13 @@ static void Replay(Pacer pacer, Step step) {
 
 static void Run(const netctrl::Pacer& law, bool literal) {
     if (const auto* own = std::get_if<netctrl::OwnRatePacer>(&law)) {
-        return Replay(*own, [](auto& pacer, double time, double rtt, double delivered, double flight, double lost) {
-            return netctrl::OwnRateLawStep(pacer.state, pacer.parameters, time, rtt, delivered, flight, lost);
+        return Replay(*own, [](auto& pacer, auto... seen) {
+            return netctrl::OwnRateLawStep(pacer.state, pacer.parameters, seen...);
         });
     }
     auto arx = std::get<netctrl::ArxPacer>(law);
     if (literal) arx.parameters.guarded = arx.parameters.minRate = 0.0;
-    Replay(arx, [](auto& pacer, double time, double rtt, double, double, double) {
+    Replay(arx, [](auto& pacer, double time, double rtt, auto...) {
         return netctrl::ArxPacingStep(pacer.state, pacer.parameters, pacer.memory, time, rtt);
     });
 }
@@ -229,18 +230,20 @@ def parts(tmp_path_factory):
 
 
 def walk(rng: np.random.Generator, seconds: float = 25.0, gone: float = 18.0) -> np.ndarray:
-    """(T, 5) samples of a link that is sometimes somebody else's: RTT from 20 ms, queues that come and go, losses."""
+    """(T, 6) samples of a link that is sometimes somebody else's: RTT from 20 ms, queues that come and go, losses, and
+    marks."""
     steps = np.maximum(rng.exponential(2e-3, 20_000), 1e-7)
     time = np.cumsum(steps)
     time = time[time < seconds]
     T = len(time)
-    queue = np.clip(np.cumsum(rng.normal(0.0, 4e-4, T)), 0.0, 0.02) + 0.015 * ((time > 8.0) & (time < gone))
+    queue = np.clip(np.cumsum(rng.normal(0.0, 4e-4, T)), 0.0, 0.02) + 0.01 * ((time > 8.0) & (time < gone))
     rtt = 0.02 + queue + rng.exponential(1e-4, T)
     capacity = np.where(time > 12.0, 2e7, 5e7) * rng.uniform(0.6, 1.0, T)
     delivered = np.cumsum(capacity / 8.0 * np.diff(time, prepend=0.0))
     flight = capacity / 8.0 * rtt * rng.uniform(0.8, 1.2, T)
     lost = 1500.0 * np.cumsum(rng.random(T) < 2e-3)
-    samples = np.column_stack([time, rtt, delivered, flight, lost])
+    marked = 1500.0 * np.cumsum(rng.random(T) < 2e-3 * (time < 6.0))
+    samples = np.column_stack([time, rtt, delivered, flight, lost, marked])
     samples[rng.random(T) < 0.1, 3] = nan
     bad = rng.integers(1, T, 60)
     samples[bad[:10], 1], samples[bad[10:20], 1], samples[bad[20:30], 1] = 0.0, nan, inf
@@ -254,8 +257,9 @@ def walk(rng: np.random.Generator, seconds: float = 25.0, gone: float = 18.0) ->
 @pytest.mark.parametrize("name", LAWS)
 def test_the_law_in_cpp_is_that_of_the_runtime(parts, name, seed):
     samples = walk(np.random.default_rng(seed), gone=22.0 if name.startswith("own rate") else 18.0)
-    time, rtt, delivered, flight, lost = samples.T
-    expected = pace_trace(LAWS[name], time, rtt, delivered=delivered, in_flight=flight, lost=lost)
+    time, rtt, *others = samples.T
+    seen = dict(zip(("delivered", "in_flight", "lost", "marked"), others, strict=True))
+    expected = pace_trace(LAWS[name], time, rtt, **seen)
     rates, events = parts(name, samples)
     np.testing.assert_array_equal(rates, expected.rates)
     assert events == [expected.events[each] for each in EVENTS]
@@ -268,7 +272,7 @@ def test_the_walk_goes_through_competition():
     """The test above sees a law compete, and a loss cut its window."""
     from netctrl.laws.pacing.pacing import pacing_values
 
-    time, rtt, delivered, flight, lost = walk(np.random.default_rng(1), 21.0, 22.0).T
+    time, rtt, delivered, flight, lost, _ = walk(np.random.default_rng(1), 21.0, 22.0).T
     law = LAWS["own rate"]
     values = pacing_values(law, pace_trace(law, time, rtt, delivered=delivered, in_flight=flight, lost=lost).state)
     assert values["competing"] == 1.0

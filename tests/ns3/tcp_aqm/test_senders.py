@@ -87,6 +87,7 @@ def test_packets_without_acknowledgements_come_at_their_rate(result):
     [
         ({"sender": {"kind": "cap", "rate": "1Mbit", "window": "cubic"}}, "cap but on htcp"),
         ({"sender": PacedSender(law=OWN, window="cubic")}, "pacing over cubic"),
+        ({"sender": {"kind": "own-rate", "l4s": True}}, "own-rate as a sender of L4S"),
         ({"sender": "hpcc"}, "hpcc over links"),
         ({"sender": "prague", "offers": "web"}, "prague but in bulk flows"),
         ({"offers": Bursts(rate=1e6)}, None),

@@ -16,10 +16,25 @@ from netctrl.scenario.tcp_aqm.flows import Flow
 PACKET = 12e3
 
 
-def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0.0, seed=1, beside=None, trace=None):
+def settled(
+    rate,
+    rtts,
+    bdps,
+    *,
+    duration,
+    sender="own-rate",
+    loss=0.0,
+    jitter=0.0,
+    seed=1,
+    beside=None,
+    trace=None,
+    queue=None,
+    even=False,
+):
     """Shares of flows, one for each RTT, and the link's measures in the second half. Jitter of a packet's time keeps
-    flows from meeting a full buffer by their phase. `beside`: keys of one more flow, the last."""
-    mean = float(np.mean(rtts))
+    flows from meeting a full buffer by their phase, unless `even`. `beside`: keys of one more flow, the last. A `queue`
+    that is no drop-tail one marks."""
+    mean, marks = float(np.mean(rtts)), queue is not None
     line = Link(
         id="line",
         source="a",
@@ -28,15 +43,16 @@ def settled(rate, rtts, bdps, *, duration, sender="own-rate", loss=0.0, jitter=0
         delay=0.1 * min(rtts),
         buffer=max(bdps * rate * mean / 8.0, 3000.0),
         loss=loss,
-        jitter=max(jitter * mean, PACKET / rate),
+        jitter=0.0 if even else max(jitter * mean, PACKET / rate),
         trace=trace,
+        queue=queue or {"kind": "droptail"},
     )
     flows = tuple(
-        Flow(id=f"f{k}", count=1, path=("line",), rtt=rtt, sender=sender, start=(0.0, 1.0), ecn=False)
+        Flow(id=f"f{k}", count=1, path=("line",), rtt=rtt, sender=sender, start=(0.0, 1.0), ecn=marks)
         for k, rtt in enumerate(rtts)
     )
     if beside is not None:
-        flows += (Flow(id="other", count=1, path=("line",), rtt=rtts[0], start=1.0, ecn=False, **beside),)
+        flows += (Flow(id="other", count=1, path=("line",), rtt=rtts[0], start=1.0, ecn=marks, **beside),)
     scenario = Scenario(
         links=(line,),
         flows=flows,
@@ -65,6 +81,52 @@ def test_the_queue_is_the_certificate_s(rate, rtt, flows):
     assert 0.8 <= queue / proof.equilibrium.queue_s <= 1.5
     assert used > 0.97
     assert jain(shares) > 0.98
+
+
+def test_a_flow_alone_has_a_steady_queue_without_jitter():
+    """At a pace of 1.01 W/RTT it swings from 0 to 6 ms, and is 3.5 ms on average."""
+    proof = netctrl.pacing(mode="own-rate", rtt_s=0.02, bottleneck_bit_per_s=1e8).certificate
+    _, used, queue, _ = settled(1e8, [0.02], 2.0, duration=30.0, even=True)
+    assert 0.8 <= queue / proof.equilibrium.queue_s <= 1.1
+    assert used > 0.98
+
+
+L4S = {"kind": "own-rate", "l4s": True}
+
+
+@pytest.mark.parametrize(("kind", "most"), [("codel", 7e-3), ("pie", 20e-3), ("fq_codel", 5e-3)])
+@pytest.mark.parametrize(("rate", "rtts"), [(1e7, [0.05] * 4), (1e8, [0.02, 0.1]), (1e8, [0.02] * 32)])
+def test_marks_shorten_the_queue_and_nothing_is_lost(kind, most, rate, rtts):
+    shares, used, queue, loss = settled(rate, rtts, 4.0, duration=60.0, queue={"kind": kind})
+    assert queue < most
+    assert used > 0.97
+    assert loss == 0.0
+    assert jain(shares) > 0.95
+
+
+@pytest.mark.parametrize("kind", ["codel", "pie", "red"])
+@pytest.mark.parametrize("other", ["cubic", "reno"])
+@pytest.mark.parametrize(("rate", "rtt"), [(2e7, 0.04), (1e8, 0.02)])
+def test_beside_one_other_that_is_marked_too(kind, other, rate, rtt):
+    shares, _, _, _ = settled(rate, [rtt], 4.0, duration=60.0, queue={"kind": kind}, beside={"sender": other})
+    assert 0.25 <= shares[0] <= 0.75
+
+
+@pytest.mark.parametrize(("rate", "rtts"), [(1e8, [0.02] * 4), (1e9, [0.005] * 2), (1e8, [0.02] * 32)])
+def test_l4s_has_a_queue_of_a_millisecond(rate, rtts):
+    shares, used, queue, loss = settled(rate, rtts, 4.0, duration=30.0, sender=L4S, queue={"kind": "dualpi2"})
+    assert queue < 1.5e-3
+    assert used > 0.95
+    assert loss == 0.0
+    assert jain(shares) > 0.98
+
+
+@pytest.mark.parametrize("other", ["prague", "cubic", "reno"])
+@pytest.mark.parametrize(("rate", "rtt"), [(2e7, 0.02), (1e8, 0.02), (1e8, 0.1)])
+def test_l4s_shares_with_prague_and_with_the_queue_of_others(other, rate, rtt):
+    beside = {"sender": other}
+    shares, _, _, _ = settled(rate, [rtt], 4.0, duration=60.0, sender=L4S, queue={"kind": "dualpi2"}, beside=beside)
+    assert 0.25 <= shares[0] <= 0.75
 
 
 @pytest.mark.parametrize("rtts", [[0.01, 0.1], [0.01, 0.03, 0.1], [0.02, 0.05, 0.1, 0.2]])

@@ -158,9 +158,13 @@ class OwnRate final : public TcpCongestionOps, public PacingRate
 
     void CongControl(Ptr<TcpSocketState> state,
                      const TcpRateOps::TcpRateConnection& connection,
-                     const TcpRateOps::TcpRateSample&) override
+                     const TcpRateOps::TcpRateSample& sample) override
     {
         const Time rtt = m_trips.Fresh();
+        if (state->m_ecnState == TcpSocketState::ECN_ECE_RCVD)
+        {
+            m_marked += sample.m_ackedSacked;
+        }
         if (rtt.IsStrictlyPositive())
         {
             OwnRateLawStep(m_law.state,
@@ -169,7 +173,8 @@ class OwnRate final : public TcpCongestionOps, public PacingRate
                            rtt.GetSeconds(),
                            PacketsOfPayload() * static_cast<double>(connection.m_delivered),
                            PacketsOfPayload() * state->m_bytesInFlight.Get(),
-                           PacketsOfPayload() * static_cast<double>(m_trips.again));
+                           PacketsOfPayload() * static_cast<double>(m_trips.again),
+                           PacketsOfPayload() * m_marked);
             state->m_pacingRate = PayloadRate(Rate());
         }
         const double trip = Rate() / PacketsOfPayload() / 8.0 * m_trips.Newest().GetSeconds();
@@ -194,6 +199,7 @@ class OwnRate final : public TcpCongestionOps, public PacingRate
 
     RoundTrips& m_trips;
     OwnRatePacer m_law;
+    double m_marked = 0.0; ///< acknowledged by what told of marks [byte]
 };
 
 /// The control of a flow of a group, which sees these round trips.

@@ -75,7 +75,8 @@ F_TIMER, F_ARMED, F_BACKOFF, F_RTO_AT = (FLOW[name] for name in ("timer", "armed
 F_SRTT, F_RTTVAR, F_RTO, F_RING, F_MASK = (FLOW[name] for name in ("srtt", "rttvar", "rto", "ring", "mask"))
 F_ECN, F_REDUCED, F_OUT, F_LAW, F_EXACT = (FLOW[name] for name in ("ecn", "reduced", "out", "law", "exact"))
 F_TIMEOUTS, F_CUTS, F_PACER, F_GROUP = (FLOW[name] for name in ("timeouts", "cuts", "pacer", "group"))
-F_RTT_SUM, F_RTT_COUNT, F_SLOW_START = FLOW["rtt_sum"], FLOW["rtt_count"], FLOW["slow_start"]
+F_RTT_SUM, F_RTT_COUNT = FLOW["rtt_sum"], FLOW["rtt_count"]
+F_MARKED, F_SLOW_START = FLOW["marked"], FLOW["slow_start"]
 K_FLOW, K_SEQ, K_INFO, K_BACK = (PACKET[name] for name in ("flow", "seq", "info", "back"))
 M_ACKS, M_MIN_RTO = META["acks"], META["min_rto"]
 
@@ -245,6 +246,8 @@ def _learn(net: PacketState, f: int, info: int, seq: int, upto: int, now: int, f
         _echo(flow[f, F_LAW], row[f], Echoed(info & MARKED != 0, float(newly), outstanding))
     lost, before = flow[f, F_LOST], flow[f, F_RECOVERY]
     delivered = out - flow[f, F_PIPE] - lost
+    if info & MARKED != 0:
+        flow[f, F_MARKED] += delivered
     wait = 0
     if before != NORMAL or flow[f, F_PROBE] > 0 or info & DUPLICATE != 0 or doubtful(net, f):
         wait = _judge(net, f, info, seq, now, newly, late)

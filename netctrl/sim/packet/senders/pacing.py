@@ -17,7 +17,7 @@ from netctrl.laws.tcp.sender import TcpWindow
 from netctrl.sim.packet.state import FLOW, WAKE, PacketState, plan
 
 F_NEXT, F_PIPE, F_LOST, F_AGAIN, F_SRTT = (FLOW[name] for name in ("next", "pipe", "lost", "again", "srtt"))
-F_LIMITED, F_RECOVERY = FLOW["limited"], FLOW["recovery"]
+F_LIMITED, F_RECOVERY, F_MARKED = FLOW["limited"], FLOW["recovery"], FLOW["marked"]
 F_LAW, F_DUE, F_PACER, F_PACED = (FLOW[name] for name in ("law", "due", "pacer", "paced"))
 F_PACE, F_CARRY, F_WOKEN = (FLOW[name] for name in ("pace", "carry", "woken"))
 F_OFFLOAD, F_PIECE = FLOW["offload"], FLOW["piece"]
@@ -66,6 +66,7 @@ def set_pace(net: PacketState, f: int, now: int, full: int, fresh: bool, prior: 
             prior * packet,
             sent * packet,
             lost * packet,
+            flow[f, F_MARKED] * packet,
             packet,
             _RECOVERING[flow[f, F_RECOVERY]],
             flow[f, F_LIMITED] * packet,

@@ -6,7 +6,7 @@ import numpy as np
 
 from netctrl.core.errors import InvalidValue
 from netctrl.core.register import TCP_SENDERS
-from netctrl.laws.rate.records import RATE_LAWS, rate_record, window_of
+from netctrl.laws.rate.records import RATE_LAWS, is_l4s, rate_record, window_of
 from netctrl.laws.rate.rows import ALLOWED_WIDTH
 from netctrl.laws.tcp.rows import EXACT, SCALABLE, WINDOWS
 from netctrl.laws.tcp.sender import SLOW_STARTS
@@ -20,8 +20,9 @@ def set_sender(row: np.ndarray, group: Flow) -> None:
     """Which laws a connection has; what hears no marks can't be marked."""
     window, rate = window_of(group.sender), rate_record(group.sender)
     row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
-    row[FLOW["exact"]] = window in EXACT
-    scalable = SCALABLE_ECN if window in SCALABLE else CLASSIC_ECN
+    ours = is_l4s(group.sender)
+    row[FLOW["exact"]] = ours or window in EXACT
+    scalable = SCALABLE_ECN if ours or window in SCALABLE else CLASSIC_ECN
     row[FLOW["ecn"]] = scalable if group.hears_marks else NO_ECN
     if window is not None and (own := TCP_SENDERS[window].slow_start) is not None:
         row[FLOW["slow_start"]] = SLOW_STARTS.index(group.slow_start or own)

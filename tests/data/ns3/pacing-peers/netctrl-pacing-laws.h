@@ -66,7 +66,7 @@ struct OwnRateState
     double deliveredRate = 0.0;  ///< Over the last round trip [bit/s]
     double prediction = 0.0;     ///< Of the RTT to come [s]
     double samples = 0.0;
-    double phase = 0.0;          ///< 0: start; 1: cruise; 2: drain
+    double phase = 0.0;          ///< START, CRUISE or DRAIN
     double window = 0.0;         ///< W [packet]
     double mostInFlight = 0.0;   ///< What may be [byte]
     double deliveredBytes = 0.0;
@@ -90,7 +90,9 @@ struct OwnRateState
     double share = 0.0;          ///< Of α that the buffer is taken to hold
     double shareS = 0.0;         ///< Time of its last cut [s]
     double roundLost = 0.0;      ///< Lost when this round trip began [byte]
-    double limit = 0.0;          ///< Greatest window since the last significant losses [packet]
+    double marked = 0.0;         ///< Acknowledged with marks by then [byte]
+    double marks = 0.0;          ///< Their average share, of L4S; 1: none was heard yet
+    double limit = 0.0;          ///< Greatest window since the last significant losses or marks [packet]
     double limitS = 0.0;         ///< Time of these [s]
     double deaf = 0.0;           ///< Round trips to come that hear of losses of what was sent before a cut
     double probeS = 0.0;         ///< The next drain begins [s]
@@ -99,6 +101,11 @@ struct OwnRateState
     double drainS = 0.0;         ///< The drain began [s]
     double drained = 0.0;        ///< Queueing delay before it [s]; 0 where there was none to speak of
     double drainRtt = 0.0;       ///< Least RTT of packets sent in it [s]
+    double drainRounds = 0.0;    ///< Round trips of packets sent in it
+    double drainSum = 0.0;       ///< Of their least RTTs [s]
+    double drainSpread = 0.0;    ///< Of their spreads [s]
+    double wander = 0.0;         ///< What jitter adds to the least RTT of a round trip, beyond ℓ₀: the less of the last two drains' [s]
+    double wanderBefore = 0.0;   ///< As of the last drain [s]
     double spread = 0.0;         ///< Mean RTT less the least, of the round trip before it [s]
     double seenS = 0.0;          ///< When the least RTT was seen last [s]
     double fastest = 0.0;        ///< Highest delivered rate of late [bit/s]
@@ -126,6 +133,7 @@ struct OwnRateParameters
     double drainShare;
     double probeS;
     double patienceDrains;
+    double scalable;       ///< 1: L4S
     double packet;         ///< [byte]
     double minRate;        ///< [bit/s]
     double maxRate;        ///< [bit/s]
@@ -393,7 +401,7 @@ GiveUp(OwnRateState& state)
 
 /// A queue that the drains of all flows of this law leave, several times in a row, is kept by others.
 inline void
-Suspect(OwnRateState& state, const OwnRateParameters& p, double time, double left)
+Suspect(OwnRateState& state, const OwnRateParameters& p, double time, double left, double jitter)
 {
     if (state.competing > 0.0)
     {
@@ -403,14 +411,14 @@ Suspect(OwnRateState& state, const OwnRateParameters& p, double time, double lef
             state.foreign = p.patienceDrains - 1.0;
         }
     }
-    else if (left <= 0.5 * state.drained + state.spread || state.window < 3.0)
+    else if (left <= 0.5 * state.drained + jitter || state.window < 3.0)
     {
         state.foreign = std::min(state.foreign, 0.0);
     }
     else
     {
         state.foreign += 1.0;
-        if ((state.foreign >= p.patienceDrains && p.patienceDrains > 0.0) && state.window >= 1.0)
+        if ((state.foreign >= p.patienceDrains && p.patienceDrains > 0.0) && state.window >= 1.0 && state.marks == 1.0)
         {
             state.competing = 1.0;
             state.peak = std::max(state.window, 0.5 * state.fastest * state.rtt / (8.0 * p.packet));
@@ -448,9 +456,17 @@ EndDrain(OwnRateState& state, const OwnRateParameters& p, double time)
     state.free = 0.0;
     if (state.drainRtt < HUGE_VAL && state.drained > 0.0)
     {
-        Suspect(state, p, time, state.drainRtt - state.minRtt);
+        Suspect(state, p, time, state.drainRtt - state.minRtt, 3.0 * state.spread);
     }
     Renew(state, p, time);
+    double wander = 0.0;
+    if (state.drainRounds > 0.0)
+    {
+        wander = std::max(state.drainSum / state.drainRounds - state.minRtt, 0.0);
+        wander = std::min(wander, 3.0 * state.drainSpread / state.drainRounds);
+    }
+    state.wander = std::min(wander, state.wanderBefore);
+    state.wanderBefore = wander;
 }
 
 /// Half a window that is lost at once is a timer's guess, and what was lost before the first sample is no news.
@@ -489,12 +505,12 @@ EndStart(OwnRateState& state, double pipe, double alpha)
     state.deaf = 2.0;
 }
 
-/// The share of alpha that is kept: cut at any loss, raised in time, so that all flows come to one share. Random losses
-/// leave a shorter queue, no lower rate.
+/// The share of alpha that is kept: cut at any loss or mark, raised in time, so that all flows come to one share. Random
+/// losses leave a shorter queue, no lower rate.
 inline void
-Room(OwnRateState& state, double time, double span, double gone)
+KeepRoom(OwnRateState& state, double time, double span, double gone, bool marked)
 {
-    if (gone <= state.roundLost)
+    if (gone <= state.roundLost && !marked)
     {
         state.share = std::min(state.share + 0.05 * span, 1.0);
     }
@@ -565,6 +581,26 @@ Judge(OwnRateState& state, const OwnRateParameters& p, double delivered, double 
     state.lostBase = lost;
     state.sentBase = sent;
     return heard && excess > 0.0 ? gone / packets : 0.0;
+}
+
+/// Round trips in a virtual one, V/R with V = max(R, 25 ms).
+inline double
+VirtualTrips(double rtt)
+{
+    return std::max(0.025 / rtt, 1.0);
+}
+
+/// What marks of L4S cut: half of their average share, 1 until the first; once for what was sent in a virtual round
+/// trip, of which marks may come in two rounds.
+inline double
+MarksCut(OwnRateState& state, double told, double time)
+{
+    if (told > 0.0 || state.marks < 1.0)
+    {
+        state.marks += 0.0625 / VirtualTrips(state.rtt) * (std::min(told, 1.0) - state.marks);
+    }
+    const bool heard = time - state.limitS > (VirtualTrips(state.rtt) + 0.5) * state.rtt;
+    return told > 0.0 && heard ? 0.5 * state.marks : 0.0;
 }
 
 /// The cube root of 0 or of 1e-12 <= x <= 1e12, within 1.5 units in the last place.
@@ -646,40 +682,47 @@ Compete(OwnRateState& state, double time, bool lost, double share)
     state.window = CubicWindow(W, state.peak, 0.7 * state.peak, since, state.rtt, W);
 }
 
-/// Significant losses: what came through, at most a cut below the window, is its limit.
+/// Significant losses, or marks: the window less a cut is its limit.
 inline void
-Lose(OwnRateState& state, const OwnRateParameters& p, double time, double share)
+Lose(OwnRateState& state, double time, double cut)
 {
-    state.limit = std::max((1.0 - std::max(share, p.cut)) * state.window, 0.1);
+    state.limit = std::max((1.0 - cut) * state.window, 0.1);
     state.limitS = time;
-    state.deaf = 1.0;
     state.window = std::min(state.window, state.limit);
 }
 
 /// The window of the next round trip; after losses its limit's rate x grows by c √x each second,
 /// squared, whatever the round trip: with the cuts, which take a share, flows become equal as under AIMD.
 inline void
-Cruise(OwnRateState& state, const OwnRateParameters& p, double time, double share, double alpha)
+Cruise(OwnRateState& state, const OwnRateParameters& p, double time, double cut, double alpha)
 {
     const double W = state.window;
-    double wanted = W + p.gain * (W * state.minRtt / state.rtt + alpha - W);
+    double wanted = W + p.gain * (W * std::min((state.minRtt + state.wander) / state.rtt, 1.0) + alpha - W);
     if (state.free >= 3.0)
     {
         wanted = std::max(wanted, W + (p.growth - 1.0) * W * std::min((state.free - 3.0) / 20.0, 1.0));
     }
     state.window = std::min(wanted, 1.25 * W + 0.5);
-    if (share > 0.0)
+    if (cut > 0.0)
     {
         state.window = std::min(wanted, W);
-        Lose(state, p, time, share);
+        Lose(state, time, cut);
     }
-    else if (state.limit < HUGE_VAL)
+    if (state.limit < HUGE_VAL && (cut == 0.0 || state.marks < 1.0))
     {
         const double root = std::sqrt(state.limit / state.rtt);
         const double since = time - state.limitS;
-        const double faster = (1.0 + since / 0.25) * (1.0 + since * since / (5.0 * 5.0));
-        const double steeper = p.packetsPerRoot * root / (root + 3.0) * faster;
-        state.limit += state.limit * std::min(steeper / root * state.rtt, 0.02);
+        const double faster = 1.0 + since * since / (5.0 * 5.0);
+        if (state.marks < 1.0)
+        {
+            const double trips = VirtualTrips(state.rtt);
+            state.limit += 1.3660254037844386 / (trips * (trips + 1.0)) * faster;
+        }
+        else
+        {
+            const double steeper = p.packetsPerRoot * root / (root + 3.0) * (1.0 + since / 0.25) * faster;
+            state.limit += state.limit * std::min(steeper / root * state.rtt, 0.02);
+        }
         if (since > 10.0 * p.probeS)
         {
             state.limit = HUGE_VAL;
@@ -691,18 +734,27 @@ Cruise(OwnRateState& state, const OwnRateParameters& p, double time, double shar
 /// A round trip is over: the window of the next.
 inline void
 EndRound(OwnRateState& state, const OwnRateParameters& p, double time, double delivered, double inFlight,
-    double lost)
+    double lost, double marked)
 {
     const double packet = p.packet;
     const double span = time - state.roundS;
     const double gone = std::isfinite(lost) ? lost : 0.0;
     const double got = delivered - state.roundBytes;
+    const double told = std::isfinite(marked) ? std::max(marked - state.marked, 0.0) / std::max(got, packet) : 0.0;
+    state.marked = std::isfinite(marked) ? marked : state.marked;
     state.rtt = state.roundRtt;
     const double spread = state.roundSum / std::max(state.samples - state.roundSamples, 1.0) - state.rtt;
     state.rateBefore = state.deliveredRate;
     state.deliveredRate = 8.0 * got / span;
     state.fastest = std::max(state.fastest, state.deliveredRate);
     const bool drained = state.roundS < state.drainUntilS + state.rtt;
+    const bool many = state.samples - state.roundSamples >= 8.0;
+    if (state.phase == 2.0 && many && state.roundS >= state.drainS + state.rtt)
+    {
+        state.drainRounds += 1.0;
+        state.drainSum += state.rtt;
+        state.drainSpread += spread;
+    }
     state.roundS = time;
     state.roundBytes = delivered;
     state.roundEnd = delivered + gone + (std::isfinite(inFlight) ? inFlight : state.window * packet);
@@ -710,28 +762,46 @@ EndRound(OwnRateState& state, const OwnRateParameters& p, double time, double de
     state.roundSum = 0.0;
     state.roundSamples = state.samples;
     state.appliedS = time;
-    const double base = state.minRtt;
+    const double base = state.minRtt + state.wander;
     const double queue = state.rtt - base;
     const double before = state.roundLost;
-    const double x = state.window / state.rtt;
-    Room(state, time, span, gone);
+    const double W = state.window;
+    const double x = W / state.rtt;
+    const bool fresh = told > 0.0 && state.deaf == 0.0;
+    KeepRoom(state, time, span, gone, fresh && p.scalable == 0.0);
     double alpha = std::max(state.share * OwnQueue(p.packets, p.packetsPerRoot, x), 1.0);
     state.targetRtt = base + alpha / x;
     if (state.phase != 0.0)
     {
         alpha += p.noiseShare * spread * x;
     }
-    state.free = queue * x < 0.3 * alpha ? state.free + 1.0 : 0.0;
+    const bool empty = queue * x < 0.3 * alpha + 0.2 * state.wander * x;
+    state.free = empty ? state.free + 1.0 : 0.0;
     if (state.free == 1.0 && state.drainUntilS > 0.0 && !drained)
     {
         state.emptied += 1.0;
     }
     const double share = Judge(state, p, delivered, lost);
+    double cut = share > 0.0 ? std::max(share, p.cut) : 0.0;
+    if (p.scalable > 0.0)
+    {
+        cut = std::max(cut, MarksCut(state, told, time));
+    }
+    else if (fresh && (state.share <= 0.1 || alpha <= 1.0))
+    {
+        cut = std::max(cut, p.cut);
+    }
+    if (share > 0.0 || (cut > 0.0 && p.scalable == 0.0))
+    {
+        state.deaf = 1.0;
+    }
     const double pipe = state.deliveredRate * base / (8.0 * packet);
     if (state.phase == 0.0)
     {
         state.flat = state.deliveredRate < 1.25 * state.rateBefore ? state.flat + 1.0 : 0.0;
-        if (share > 0.0 || state.flat >= 3.0 || queue * x > 2.0 * alpha)
+        const double stands = 2.0 * alpha + state.spread * x;
+        state.spread = spread;
+        if (share > 0.0 || told > 0.0 || state.flat >= 3.0 || queue * x > stands)
         {
             EndStart(state, pipe, alpha);
         }
@@ -744,35 +814,38 @@ EndRound(OwnRateState& state, const OwnRateParameters& p, double time, double de
     {
         if (state.competing > 0.0)
         {
-            Compete(state, time, gone > before, share);
+            Compete(state, time, gone > before || fresh, share);
         }
-        else if (share > 0.0 || !drained)
+        else if (cut > 0.0 || !drained)
         {
-            Cruise(state, p, time, share, alpha);
+            Cruise(state, p, time, cut, alpha);
         }
         const bool alone = state.competing == 0.0 && state.foreign <= 0.0;
-        if (time >= state.probeS && alone && state.emptied >= 2.0 && state.share >= 0.5)
+        const bool empties = alone && state.emptied >= 2.0 && state.share >= 0.5;
+        if (time >= state.probeS && (empties || state.marks < 1.0))
         {
             Renew(state, p, time);
         }
-        else if (time >= state.probeS)
+        else if (time >= state.probeS && span * std::min(W, 1.0) < 4.0 * state.rtt)
         {
             state.phase = 2.0;
             state.saved = state.window;
-            state.window = std::min(state.window, p.drainShare * pipe);
-            state.drainUntilS = time + 0.125 * p.probeS + 2.0 * state.rtt;
-            state.drained = queue * x > 0.3 * alpha ? queue : 0.0;
+            state.window = std::min(state.window, p.drainShare * pipe * state.minRtt / base);
+            state.drainUntilS = time + 0.125 * p.probeS + 2.0 * std::min(state.rtt, 2.0 * state.targetRtt);
+            state.drained = empty ? 0.0 : state.rtt - state.minRtt;
+            state.drainRounds = 0.0;
+            state.drainSum = 0.0;
+            state.drainSpread = 0.0;
             state.drainRtt = HUGE_VAL;
             state.drainS = time;
             state.spread = spread;
         }
     }
-    else if (share > 0.0)
+    else if (cut > 0.0)
     {
-        state.saved *= 1.0 - std::max(share, p.cut);
+        state.saved *= 1.0 - cut;
         state.limit = state.saved;
         state.limitS = time;
-        state.deaf = 1.0;
     }
     const double fast = std::max(state.deliveredRate, state.rateBefore) / (8.0 * packet);
     if (state.phase != 0.0 && state.competing == 0.0)
@@ -782,11 +855,11 @@ EndRound(OwnRateState& state, const OwnRateParameters& p, double time, double de
     state.window = std::max(state.window, 0.1);
 }
 
-/// One RTT [s] at a time [s], bytes delivered so far, in flight, and lost so far (NaN: not known);
-/// changes the state in place and gives the rate in force [bit/s].
+/// One RTT [s] at a time [s], bytes delivered so far, in flight, lost, and of those delivered the ones whose
+/// acknowledgements told of marks (NaN: not known); changes the state in place and gives the rate in force [bit/s].
 inline double
 OwnRateLawStep(OwnRateState& state, const OwnRateParameters& p, double time, double rtt, double delivered,
-    double inFlight, double lost)
+    double inFlight, double lost, double marked)
 {
     if (!(0.0 < rtt && rtt < HUGE_VAL))
     {
@@ -829,7 +902,8 @@ OwnRateLawStep(OwnRateState& state, const OwnRateParameters& p, double time, dou
         const double x = state.window / rtt;
         const double alpha = OwnQueue(p.packets, p.packetsPerRoot, x);
         const double span = time - state.roundS;
-        if ((state.recentRtt - state.minRtt) * x > 2.0 * alpha && span >= 0.5 * rtt)
+        const double stands = 2.0 * alpha + state.spread * x;
+        if ((state.recentRtt - state.minRtt) * x > stands && span >= 0.5 * rtt)
         {
             const double now = 8.0 * (delivered - state.roundBytes) / span;
             EndStart(state, std::max(now, state.deliveredRate) * state.minRtt / (8.0 * p.packet), alpha);
@@ -840,16 +914,25 @@ OwnRateLawStep(OwnRateState& state, const OwnRateParameters& p, double time, dou
     }
     if (delivered + gone >= state.roundEnd && time - state.roundS >= 0.5 * state.minRtt)
     {
-        EndRound(state, p, time, delivered, inFlight, lost);
+        EndRound(state, p, time, delivered, inFlight, lost, marked);
         changed = true;
     }
     if (!changed)
     {
         return state.rate;
     }
-    const double speed = state.phase == 0.0 ? 2.0 : 1.01;
+    const double speed = state.phase == 0.0 ? 2.0 : 1.02;
+    double trip = state.rtt;
+    if (state.phase == 2.0)
+    {
+        trip = std::min(trip, state.minRtt + state.wander);
+    }
+    else if (state.phase == 1.0)
+    {
+        trip = std::min(trip, 2.0 * state.targetRtt);
+    }
     state.mostInFlight = std::max(state.window, 1.0) * p.packet;
-    const double rate = speed * 8.0 * state.window * p.packet / state.rtt;
+    const double rate = speed * 8.0 * state.window * p.packet / trip;
     if (rate < p.minRate)
     {
         state.floored += 1.0;
@@ -917,6 +1000,7 @@ ForEach(OwnRateParameters& row, Visit visit)
     visit("drain_share", row.drainShare);
     visit("probe_s", row.probeS);
     visit("patience_drains", row.patienceDrains);
+    visit("scalable", row.scalable);
     visit("packet", row.packet);
     visit("min_rate", row.minRate);
     visit("max_rate", row.maxRate);
@@ -959,6 +1043,8 @@ ForEach(OwnRateState& row, Visit visit)
     visit("share", row.share);
     visit("share_s", row.shareS);
     visit("round_lost", row.roundLost);
+    visit("marked", row.marked);
+    visit("marks", row.marks);
     visit("limit", row.limit);
     visit("limit_s", row.limitS);
     visit("deaf", row.deaf);
@@ -968,6 +1054,11 @@ ForEach(OwnRateState& row, Visit visit)
     visit("drain_s", row.drainS);
     visit("drained", row.drained);
     visit("drain_rtt", row.drainRtt);
+    visit("drain_rounds", row.drainRounds);
+    visit("drain_sum", row.drainSum);
+    visit("drain_spread", row.drainSpread);
+    visit("wander", row.wander);
+    visit("wander_before", row.wanderBefore);
     visit("spread", row.spread);
     visit("seen_s", row.seenS);
     visit("fastest", row.fastest);
