@@ -10,11 +10,12 @@ What a buffer can't hold is left out of α: each loss cuts the share of α that 
 so that all flows come to one share. Only losses beyond what is tolerated limit the window itself.
 
 A mark (ECN) also cuts the share of α, and the window once hardly any is left. The marks of L4S set the window's limit
-as TCP Prague's: W (1 - m/2) in each virtual round trip of 25 ms with marks, m their average share, a packet more after.
+as TCP Prague's: W (1 - m/2) after marks, m their average share, once in a virtual round trip of 25 ms and a true one.
 
 All flows of the law drain their queue at the same times, to see the least RTT, unless it runs empty by itself, as on
 links whose rate varies. A queue that these drains leave is kept by others; beside these a flow has Cubic's window,
-until a drain empties the queue.
+until a drain empties the queue. Jitter that keeps packets in order makes the least RTT of each round trip longer than
+ℓ₀: what it adds is seen in drains, and counts as no queue.
 """
 
 from __future__ import annotations
@@ -287,7 +288,7 @@ def own_rate_law_step(
     state.delivered_bytes = delivered
     _listen(state, time, rtt)
     if first:
-        state.rtt = rtt
+        state.rtt = state.target_rtt = rtt
         state.round_s = time - rtt
         state.round_bytes = 0.0
         state.round_end = FIRST_WINDOW * p.packet + gone

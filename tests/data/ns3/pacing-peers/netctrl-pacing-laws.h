@@ -885,6 +885,7 @@ OwnRateLawStep(OwnRateState& state, const OwnRateParameters& p, double time, dou
     if (first)
     {
         state.rtt = rtt;
+        state.targetRtt = rtt;
         state.roundS = time - rtt;
         state.roundBytes = 0.0;
         state.roundEnd = 10.0 * p.packet + gone;
