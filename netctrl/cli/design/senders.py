@@ -53,7 +53,7 @@ def mpcc(
     return deliver(wanted, call("mpcc", given(locals(), "wanted")))
 
 
-REPLAY_TAKES = "run the law over a CSV of measured RTTs: time_s, rtt_s [, delivered_bytes, in_flight_bytes, lost_bytes]"
+REPLAY_TAKES = "run the law over a CSV of RTTs: time_s, rtt_s [, {delivered,in_flight,lost,marked}_bytes]"
 _MANY_TAKES, _NUMBER_TAKES = "a whole number, as in 5", "a number above 0, as in 100"
 _WORST_TAKES = "search the network with so much jitter that uses least in ten round trips, as in 1ms; some two minutes"
 _BURSTS_TAKES = "most that others send at once in each round trip of this network, as in 30kB"
