@@ -315,10 +315,8 @@ def own_rate_law_step(
     if not changed:
         return state.rate
     speed = _START_SPEED if state.phase == START else SPEED
-    trip = state.rtt  # as it was: after an outage the pace of a drain, or of what is sent again, would be none
-    if state.phase == DRAIN:
-        trip = min(trip, state.min_rtt + state.wander)
-    elif state.phase == CRUISE:
+    trip = state.rtt  # as it was: after an outage the pace of what is sent again would be none
+    if state.phase != START:
         trip = min(trip, _PACED * state.target_rtt)
     state.most_in_flight = max(state.window, 1.0) * p.packet
     rate = speed * BITS_PER_BYTE * state.window * p.packet / trip

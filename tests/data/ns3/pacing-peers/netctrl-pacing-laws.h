@@ -924,11 +924,7 @@ OwnRateLawStep(OwnRateState& state, const OwnRateParameters& p, double time, dou
     }
     const double speed = state.phase == 0.0 ? 2.0 : 1.02;
     double trip = state.rtt;
-    if (state.phase == 2.0)
-    {
-        trip = std::min(trip, state.minRtt + state.wander);
-    }
-    else if (state.phase == 1.0)
+    if (state.phase != 0.0)
     {
         trip = std::min(trip, 2.0 * state.targetRtt);
     }
