@@ -20,7 +20,10 @@ def set_sender(row: np.ndarray, group: Flow) -> None:
     """Which laws a connection has; what hears no marks can't be marked."""
     window, rate = window_of(group.sender), rate_record(group.sender)
     row[FLOW["law"]] = -1 if window is None else WINDOWS.index(window)
-    ours = is_l4s(group.sender)
+    try:
+        ours = is_l4s(group.sender)  # reads the file of a Design
+    except InvalidValue as error:
+        raise InvalidValue(f"flows.{group.id}.sender.{error.argument}", error.got, error.takes) from None
     row[FLOW["exact"]] = ours or window in EXACT
     scalable = SCALABLE_ECN if ours or window in SCALABLE else CLASSIC_ECN
     row[FLOW["ecn"]] = scalable if group.hears_marks else NO_ECN
