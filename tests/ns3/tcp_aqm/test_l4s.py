@@ -98,7 +98,7 @@ def test_own_rate_hears_as_many_marks_as_on_packets(kind):
         measures = dict(netctrl.simulate(Scenario(links=(line,), flows=(group,), **settings), engine).measures())
         found.append([measures[name, "line"] for name in ("utilization", "marks", "loss")] + [measures["rtt", "own"]])
     ns3, packets = found
-    assert ns3[0] == pytest.approx(packets[0], abs=0.01)
+    assert ns3[0] == pytest.approx(packets[0], abs=0.015)  # drains, which PIE's draws may spare a flow
     assert ns3[1] == pytest.approx(packets[1], rel=0.4)
     assert ns3[1] > 0.0 == ns3[2] == packets[2]
     assert ns3[3] == pytest.approx(packets[3], rel=0.05)
